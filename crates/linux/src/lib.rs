@@ -1,0 +1,1 @@
+//! Reads RoCE counters and facts from a Linux kernel.

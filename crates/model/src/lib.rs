@@ -1,0 +1,13 @@
+//! The vocabulary that hosts, sources and everything above them share.
+//!
+//! A *host* (the kernel, the simulated server, a recorded capture) lists its *ports* and opens the *sources* of a
+//! port; a source reads into a row of `u64`, whose columns its *schema* names. Nothing here does any I/O.
+
+mod host;
+mod port;
+mod schema;
+
+pub use catalog::SourceKind;
+pub use host::{Change, Changes, Host, Opened, Read, Source, Why};
+pub use port::{DeviceId, Gid, GidType, Gpu, LinkLayer, Pci, PcieLink, Port, PortId, PortState};
+pub use schema::{ABSENT, Column, Schema};

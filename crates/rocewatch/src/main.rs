@@ -1,0 +1,3 @@
+//! Watches what the RoCEv2 fabric does to a GPU server.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Deltas, rates, ratios and histograms over rows of counters; pure.

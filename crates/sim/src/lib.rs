@@ -1,0 +1,1 @@
+//! A simulated GPU server with eight RoCE NICs.
