@@ -1,3 +1,22 @@
-//! Watches what the RoCEv2 fabric does to a GPU server.
+//! Watches what the `RoCEv2` fabric does to a GPU server.
 
-fn main() {}
+mod agent;
+mod cli;
+mod clock;
+mod commands;
+mod config;
+mod failure;
+mod files;
+mod http;
+mod logging;
+mod metrics;
+mod service;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match cli::parse().and_then(commands::execute) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

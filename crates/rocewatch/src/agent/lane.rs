@@ -1,0 +1,260 @@
+//! A thread that reads its sources one after the other, each by its cadence.
+
+use super::cadence::{self, Cadence};
+use super::{Event, Health, JobId, SourceState};
+use crate::clock::Clock;
+use crate::config::Rings;
+use model::{Host, Opened, Port, PortId, Read, Source, SourceKind};
+use ring::Window;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+/// A failed source is tried again after this, then twice as long each time, …
+const FIRST_RETRY: u64 = 1_000_000_000;
+/// … but never later than this. Some functions make the kernel log a line at every failing read.
+const LAST_RETRY: u64 = 60_000_000_000;
+
+/// What the registry asks of a lane. A lane whose sender is gone ends.
+pub(super) enum Command {
+    /// Read this from now on.
+    Add(Assignment),
+    /// Stop reading this port.
+    Remove(PortId),
+    /// New wanted intervals and share of time.
+    Pace(Box<Pace>),
+    /// Somebody was asked for something through its [`Health`].
+    Wake,
+}
+
+/// One source of one port to be read.
+pub(super) struct Assignment {
+    pub(super) id: Arc<JobId>,
+    pub(super) port: Arc<Port>,
+    pub(super) health: Arc<Health>,
+}
+
+/// How fast a lane goes.
+#[derive(Clone)]
+pub(super) struct Pace {
+    /// Share of wall time that reading may take, 0..=1.
+    pub(super) duty: f64,
+    /// Wanted interval of each source in nanoseconds, in the order of [`SourceKind::ALL`].
+    pub(super) intervals: [u64; SourceKind::ALL.len()],
+    pub(super) rings: Rings,
+}
+
+impl Pace {
+    fn interval(&self, source: SourceKind) -> u64 {
+        self.intervals[source as usize]
+    }
+}
+
+/// What the lane's thread owns.
+pub(super) struct Lane {
+    pub(super) host: Arc<dyn Host>,
+    pub(super) pace: Pace,
+    pub(super) commands: Receiver<Command>,
+    pub(super) events: Sender<Event>,
+    pub(super) clock: Clock,
+}
+
+struct Job {
+    id: Arc<JobId>,
+    port: Arc<Port>,
+    health: Arc<Health>,
+    cadence: Cadence,
+    due: u64,
+    /// Reads or openings that failed since the last good one.
+    failures: u32,
+    state: JobState,
+}
+
+enum JobState {
+    Closed,
+    /// It is known that there is nothing to read; only a change of the link is worth another look.
+    NotApplicable,
+    Open { source: Box<dyn Source>, writer: ring::Writer, row: Box<[u64]> },
+}
+
+impl Lane {
+    /// Runs until the registry lets go of it.
+    pub(super) fn run(mut self) {
+        let mut jobs: Vec<Job> = Vec::new();
+        loop {
+            let wait = jobs.iter().map(|job| job.due).min().map(|due| due.saturating_sub(self.clock.now()));
+            match self.next_command(wait) {
+                Ok(command) => self.obey(command, &mut jobs),
+                Err(RecvTimeoutError::Timeout) => self.work(&mut jobs),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn next_command(&self, wait: Option<u64>) -> Result<Command, RecvTimeoutError> {
+        match wait {
+            None => self.commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(wait) => self.commands.recv_timeout(Duration::from_nanos(wait)),
+        }
+    }
+
+    fn obey(&mut self, command: Command, jobs: &mut Vec<Job>) {
+        let now = self.clock.now();
+        match command {
+            Command::Add(Assignment { id, port, health }) => jobs.push(Job {
+                cadence: Cadence::new(self.pace.interval(id.source)),
+                id,
+                port,
+                health,
+                due: now,
+                failures: 0,
+                state: JobState::Closed,
+            }),
+            Command::Remove(port) => jobs.retain(|job| job.port.id != port),
+            Command::Pace(pace) => {
+                self.pace = *pace;
+                for job in &mut *jobs {
+                    job.cadence = Cadence::new(self.pace.interval(job.id.source));
+                    job.due = job.due.min(now + job.cadence.wanted());
+                }
+            }
+            Command::Wake => {
+                for job in &mut *jobs {
+                    job.heed_requests(now);
+                }
+            }
+        }
+        jobs.sort_by_key(|job| job.cadence.wanted());
+    }
+
+    /// Does the job that is due first, if any is due.
+    fn work(&self, jobs: &mut [Job]) {
+        let Some(at) = (0..jobs.len()).min_by_key(|i| jobs[*i].due) else { return };
+        if jobs[at].due > self.clock.now() {
+            return;
+        }
+        match jobs[at].state {
+            JobState::Open { .. } => self.read(&mut jobs[at]),
+            _ => self.open(&mut jobs[at]),
+        }
+        let floor = cadence::floor(jobs.iter().map(|job| &job.cadence), self.pace.duty);
+        let now = self.clock.now();
+        jobs[at].plan(now, floor);
+    }
+
+    fn open(&self, job: &mut Job) {
+        job.health.begin(self.clock.now());
+        let opened = self.host.open(&job.port, job.id.source);
+        job.health.end(self.clock.now());
+        match opened {
+            Opened::Active(source) => {
+                job.failures = 0;
+                self.start_track(job, source);
+            }
+            Opened::NotApplicable(why) => {
+                job.state = JobState::NotApplicable;
+                self.close(job, SourceState::NotApplicable(why));
+            }
+            Opened::Failed(why) => {
+                job.failures = job.failures.saturating_add(1);
+                job.state = JobState::Closed;
+                self.close(job, SourceState::Failed(why));
+            }
+        }
+    }
+
+    /// Opens a new ring for the source's present schema.
+    fn start_track(&self, job: &mut Job, source: Box<dyn Source>) {
+        let schema = Arc::clone(source.schema());
+        let columns = schema.columns.len();
+        let (writer, reader) = ring::channel(columns, ring_rows(&self.pace.rings, columns, job.cadence.wanted()));
+        job.state = JobState::Open { source, writer, row: vec![0; columns].into() };
+        self.tell(Event::Opened { job: Arc::clone(&job.id), schema, reader });
+    }
+
+    fn close(&self, job: &Job, state: SourceState) {
+        self.tell(Event::Closed { job: Arc::clone(&job.id), state });
+    }
+
+    fn read(&self, job: &mut Job) {
+        let JobState::Open { source, writer, row } = &mut job.state else { return };
+        let began = self.clock.now();
+        job.health.begin(began);
+        let read = source.read(row);
+        let ended = self.clock.now();
+        let took = job.health.end(ended);
+        job.health.count_read_time(took);
+        job.cadence.observe(took);
+        match read {
+            Read::Row => {
+                writer.push(Window { began, ended }, row);
+                job.health.samples.fetch_add(1, Relaxed);
+                if job.failures > 0 {
+                    job.failures = 0;
+                    self.tell(Event::Recovered { job: Arc::clone(&job.id) });
+                }
+            }
+            Read::SchemaChanged => {
+                if let JobState::Open { source, .. } = std::mem::replace(&mut job.state, JobState::Closed) {
+                    self.start_track(job, source);
+                }
+            }
+            Read::Missing(why) => {
+                job.failures = job.failures.saturating_add(1);
+                job.health.failed.fetch_add(1, Relaxed);
+                self.tell(Event::Missed { job: Arc::clone(&job.id), why });
+            }
+        }
+    }
+
+    /// The deriver lives as long as the process; without it there is nobody to tell.
+    fn tell(&self, event: Event) {
+        let _ = self.events.send(event);
+    }
+}
+
+impl Job {
+    /// When this job is to be done next, given the lane's shortest interval.
+    fn plan(&mut self, now: u64, floor: u64) {
+        let interval = self.cadence.wanted().max(floor);
+        self.health.interval.store(interval, Relaxed);
+        self.due = match &self.state {
+            JobState::NotApplicable => u64::MAX,
+            _ if self.failures > 0 => now + retry_after(self.failures).max(interval),
+            JobState::Closed => now,
+            JobState::Open { .. } => {
+                let next = self.due + interval;
+                if next <= now {
+                    self.health.late.fetch_add((now - self.due) / interval, Relaxed);
+                    now + interval
+                } else {
+                    next
+                }
+            }
+        };
+    }
+
+    fn heed_requests(&mut self, now: u64) {
+        let reopen = self.health.take_reopen();
+        let reread = self.health.take_reread();
+        match self.state {
+            JobState::Open { .. } if reread => self.due = now,
+            JobState::NotApplicable if reopen => self.due = now,
+            JobState::Closed if reread || reopen => self.due = now,
+            _ => {}
+        }
+    }
+}
+
+fn retry_after(failures: u32) -> u64 {
+    FIRST_RETRY.saturating_mul(1 << (failures - 1).min(6)).min(LAST_RETRY)
+}
+
+/// As many rows as the configured span needs, within the configured memory; at least two, for a rate.
+fn ring_rows(rings: &Rings, columns: usize, interval: u64) -> usize {
+    let wanted = crate::clock::nanos(rings.span) / interval.max(1);
+    let row_bytes = 8 * (columns as u64 + 3);
+    let room = u64::from(rings.max_kib_per_track) * 1024 / row_bytes;
+    usize::try_from(wanted.min(room).max(2)).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,102 @@
+//! Sampling: who reads what, when, on which thread, and what becomes of it.
+//!
+//! ```text
+//! registry ──commands──▶ lanes ──rows──▶ rings ◀──cursors── deriver ──▶ World ◀── /metrics, API, `ports`
+//!    ▲ changes             └────────────events───────────────▲
+//! ```
+//! A lane never waits for anybody but the kernel: it hands rows over in rings and all else in a channel.
+
+mod cadence;
+mod deriver;
+mod health;
+mod lane;
+mod registry;
+mod world;
+
+pub(crate) use health::{Health, READ_TIME_BOUNDS};
+pub(crate) use world::{PortView, SourceState, SourceView, World};
+
+use crate::clock::Clock;
+use crate::config::Config;
+use model::{Host, Port, PortId, Schema, SourceKind, Why};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What lanes and the registry tell the deriver.
+enum Event {
+    /// The ports there are now.
+    Ports(Vec<Arc<Port>>),
+    /// The ports could not be listed; those known stay.
+    ListingFailed(String),
+    /// A port is watched through this source from now on.
+    Watched { job: Arc<JobId>, health: Arc<Health> },
+    /// The source has a new track.
+    Opened { job: Arc<JobId>, schema: Arc<Schema>, reader: ring::Reader },
+    /// The source cannot be read.
+    Closed { job: Arc<JobId>, state: SourceState },
+    /// A read gave nothing.
+    Missed { job: Arc<JobId>, why: Why },
+    /// A read gave a row again.
+    Recovered { job: Arc<JobId> },
+}
+
+/// One source of one port, for as long as the device stays the same instance: what a hung lane still has to say of a
+/// device that was unplugged must not be taken for news of the one plugged in since.
+#[derive(Debug, PartialEq, Eq)]
+struct JobId {
+    port: PortId,
+    source: SourceKind,
+    epoch: u64,
+}
+
+/// The running agent: threads that end with the process, and the world as they see it.
+pub(crate) struct Agent {
+    world: Arc<Mutex<World>>,
+    registry: Sender<registry::Order>,
+}
+
+impl Agent {
+    /// Starts watching `host`.
+    ///
+    /// # Errors
+    /// If the system has no thread left to give.
+    pub(crate) fn start(host: Arc<dyn Host>, config: &Config, clock: Clock) -> std::io::Result<Self> {
+        let (events, inbox) = channel();
+        let (registry, orders) = channel();
+        let world = Arc::new(Mutex::new(World::new(config.sampling.window, clock)));
+        deriver::start(Arc::clone(&world), inbox, clock)?;
+        registry::start(host, config.clone(), events, orders, clock)?;
+        Ok(Self { world, registry })
+    }
+
+    /// The world now. The lock is held by the deriver for microseconds at a time and by no lane ever.
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows a new configuration: which devices are watched, and how often.
+    pub(crate) fn reconfigure(&self, config: &Config) {
+        if self.registry.send(registry::Order::Reconfigure(Box::new(config.clone()))).is_err() {
+            tracing::error!("the thread that lists the ports has ended; restart the daemon");
+        }
+    }
+}
+
+/// The thread that a source is read on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LaneKind {
+    /// One per device: a firmware that hangs holds up its own device alone.
+    Device,
+    /// One for the node: the kernel serialises these reads by its rtnl lock anyhow.
+    Rtnl,
+    /// One for the node: answers from memory, at once, whatever hangs.
+    Link,
+}
+
+fn lane_of(source: SourceKind) -> LaneKind {
+    match source {
+        SourceKind::HwCounters | SourceKind::DeviceCounters | SourceKind::PortCounters => LaneKind::Device,
+        SourceKind::Ethtool | SourceKind::Settings | SourceKind::Dcb => LaneKind::Rtnl,
+        SourceKind::Link => LaneKind::Link,
+    }
+}

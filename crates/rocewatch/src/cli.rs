@@ -1,0 +1,94 @@
+//! The command line.
+
+use crate::failure::Failure;
+use clap::{Args, Parser, Subcommand};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Watches what the RoCEv2 fabric does to this GPU server: PFC pause, ECN marks, CNPs, utilization.
+#[derive(Debug, Parser)]
+#[command(name = "rocewatch", version, max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Sample every RoCE port of this server and serve the metrics.
+    Run(Run),
+    /// The same on a simulated server with eight 400G NICs, for a look at Rocewatch without the hardware.
+    Demo(Demo),
+    /// List the ports of this server, and what can be read of each.
+    Ports(Ports),
+}
+
+/// Options of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Configuration file (TOML). Without one every port is found and watched.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) tree: Tree,
+    #[command(flatten)]
+    pub(crate) serve: Serve,
+}
+
+/// Options of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// What happens on the simulated server; without a name, a tour of all.
+    #[arg(long, value_name = "NAME", default_value = "tour")]
+    pub(crate) scenario: sim::Scenario,
+    /// Number that the simulation's chance comes from: the same number gives the same run.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) serve: Serve,
+}
+
+/// Options of `ports`.
+#[derive(Debug, Args)]
+pub(crate) struct Ports {
+    /// Print JSON for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) tree: Tree,
+}
+
+/// Where the kernel's files are.
+#[derive(Debug, Args)]
+pub(crate) struct Tree {
+    /// Where sysfs is mounted; a copied tree works too, without what only the kernel can answer.
+    #[arg(long, value_name = "DIR", default_value = "/sys")]
+    pub(crate) sysfs: PathBuf,
+    /// Where procfs is mounted.
+    #[arg(long, value_name = "DIR", default_value = "/proc")]
+    pub(crate) procfs: PathBuf,
+}
+
+/// Where the daemon listens and keeps its state.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Address to serve on [default: 127.0.0.1:14791].
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Directory that the daemon may write to.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// The command line of this process. Help and version are printed and end the process with status 0.
+pub(crate) fn parse() -> Result<Command, Failure> {
+    match Cli::try_parse() {
+        Ok(cli) => Ok(cli.command),
+        Err(error) if error.use_stderr() => {
+            let text = error.render().to_string();
+            Err(Failure::Usage(text.trim().trim_start_matches("error: ").to_owned()))
+        }
+        Err(error) => error.exit(),
+    }
+}

@@ -1,0 +1,33 @@
+//! The one place where time is taken.
+
+use std::time::{Duration, Instant, SystemTime};
+
+/// Monotonic time in nanoseconds since the process started, and the wall time that goes with it for display.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    zero: Instant,
+    zero_wall: SystemTime,
+}
+
+impl Clock {
+    /// A clock that reads zero now.
+    #[allow(clippy::disallowed_methods)] // this is the place
+    pub(crate) fn start() -> Self {
+        Self { zero: Instant::now(), zero_wall: SystemTime::now() }
+    }
+
+    /// Nanoseconds since the start.
+    pub(crate) fn now(&self) -> u64 {
+        u64::try_from(self.zero.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// The wall time at which the clock read zero.
+    pub(crate) fn started_at(&self) -> SystemTime {
+        self.zero_wall
+    }
+}
+
+/// A duration as whole nanoseconds.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

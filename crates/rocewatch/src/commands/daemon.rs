@@ -1,0 +1,130 @@
+//! The daemon: samples, serves, reloads, ends.
+
+use crate::agent::Agent;
+use crate::cli::Serve;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::http::{self, App};
+use crate::logging;
+use crate::metrics::Exposition;
+use crate::service;
+use model::Host;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How often readiness is looked at until it is there.
+const READY_POLL: Duration = Duration::from_millis(50);
+
+/// What `run` and `demo` have in common.
+pub(super) struct Daemon {
+    pub(super) host: Arc<dyn Host>,
+    pub(super) config: Config,
+    pub(super) config_file: Option<PathBuf>,
+    pub(super) serve: Serve,
+    /// Said wherever a person looks, if the numbers are not real.
+    pub(super) simulated: Option<String>,
+    pub(super) clock: Clock,
+}
+
+/// Runs until SIGTERM or SIGINT.
+///
+/// The process ends without joining the lanes: one may be held in the kernel by a firmware that does not answer.
+pub(super) fn run(daemon: Daemon) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Runtime(format!("cannot start: {error}")))?;
+    let result = runtime.block_on(serve(daemon));
+    runtime.shutdown_background();
+    result
+}
+
+async fn serve(daemon: Daemon) -> Result<(), Failure> {
+    let Daemon { host, mut config, config_file, serve, simulated, clock } = daemon;
+    config.listen = serve.listen.unwrap_or(config.listen);
+    let log = logging::start(&config.log)?;
+    let listener = http::bind(config.listen).await?;
+    let address = listener.local_addr().map_err(|error| Failure::Runtime(format!("cannot listen: {error}")))?;
+    let hangup = on_signal(SignalKind::hangup())?;
+    let end = end_of_daemon()?;
+    let agent = Agent::start(host, &config, clock)
+        .map_err(|error| Failure::Runtime(format!("cannot start a thread: {error}; raise the limit on threads (TasksMax, ulimit -u)")))?;
+
+    if let Some(notice) = &simulated {
+        tracing::warn!("{notice}");
+    }
+    tracing::info!("serving http://{address}/metrics");
+    if address.ip().is_loopback() {
+        tracing::info!("only this machine can scrape it: to open it, listen on another address, as in --listen 0.0.0.0:{}", address.port());
+    }
+
+    let started = clock.started_at().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let limits = config.http.clone();
+    let exposition = Exposition::new(config.metrics.clone(), started);
+    let app = Arc::new(App { agent, exposition, clock, simulated });
+    let router = http::router(Arc::clone(&app), &limits);
+    let listen = config.listen;
+    tokio::spawn(announce_ready(Arc::clone(&app)));
+    tokio::spawn(reload_on(hangup, config_file, listen, log, app));
+    http::serve(listener, router, &limits, end).await;
+    service::stopping();
+    tracing::info!("ending");
+    Ok(())
+}
+
+/// Tells the service manager when everything that can be sampled is being sampled.
+async fn announce_ready(app: Arc<App>) {
+    loop {
+        let missing = app.agent.world().not_ready(app.clock.now());
+        if missing.is_none() {
+            break;
+        }
+        tokio::time::sleep(READY_POLL).await;
+    }
+    let ports = app.agent.world().ports().count();
+    let status = format!("watching {ports} ports");
+    tracing::info!("{status}");
+    service::ready(&status);
+}
+
+async fn reload_on(mut hangup: Signal, file: Option<PathBuf>, listen: std::net::SocketAddr, log: logging::Handle, app: Arc<App>) {
+    while hangup.recv().await.is_some() {
+        service::reloading();
+        match Config::load(file.as_deref()) {
+            Ok(config) => {
+                if file.is_some() && config.listen != listen {
+                    tracing::warn!("the address {} of the configuration is taken up at the next start; still serving {listen}", config.listen);
+                }
+                log.set_level(config.log.level);
+                app.agent.reconfigure(&config);
+                app.exposition.reconfigure(config.metrics);
+                app.exposition.own().count_reload(true);
+                tracing::info!("configuration reloaded");
+            }
+            Err(failure) => {
+                app.exposition.own().count_reload(false);
+                tracing::error!("the configuration was not reloaded, the former one holds: {failure}");
+            }
+        }
+        service::ready("configuration read again");
+    }
+}
+
+fn on_signal(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| Failure::Runtime(format!("cannot wait for signals: {error}")))
+}
+
+fn end_of_daemon() -> Result<impl Future<Output = ()>, Failure> {
+    let mut terminate = on_signal(SignalKind::terminate())?;
+    let mut interrupt = on_signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}

@@ -1,0 +1,48 @@
+//! What the commands do.
+
+mod daemon;
+mod ports;
+
+use crate::cli::{Command, Demo, Run, Tree};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::failure::Failure;
+use model::Host;
+use std::sync::Arc;
+
+/// Does what the command line asks.
+pub(crate) fn execute(command: Command) -> Result<(), Failure> {
+    let clock = Clock::start();
+    match command {
+        Command::Run(options) => run(options, clock),
+        Command::Demo(options) => demo(options, clock),
+        Command::Ports(options) => ports::list(&kernel(&options.tree)?, options.json, clock),
+    }
+}
+
+fn run(options: Run, clock: Clock) -> Result<(), Failure> {
+    let config = Config::load(options.config.as_deref())?;
+    let host = kernel(&options.tree)?;
+    daemon::run(daemon::Daemon { host, config, config_file: options.config, serve: options.serve, simulated: None, clock })
+}
+
+fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
+    let notice = format!("The numbers are simulated: scenario {}, seed {}.", options.scenario, options.seed);
+    let host = sim::Simulator::new(options.scenario, options.seed, move || clock.now());
+    daemon::run(daemon::Daemon {
+        host: Arc::new(host),
+        config: Config::default(),
+        config_file: None,
+        serve: options.serve,
+        simulated: Some(notice),
+        clock,
+    })
+}
+
+fn kernel(tree: &Tree) -> Result<Arc<dyn Host>, Failure> {
+    let options = linux::Options { sysfs: tree.sysfs.clone(), procfs: tree.procfs.clone() };
+    match linux::Kernel::new(options) {
+        Ok(kernel) => Ok(Arc::new(kernel)),
+        Err(error) => Err(Failure::Runtime(error.to_string())),
+    }
+}

@@ -1,0 +1,171 @@
+//! `rocewatch ports`: what there is, and what can be read of it.
+
+use crate::agent::{Agent, PortView, SourceState, SourceView, World};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::http;
+use model::{GidType, Host, PortState};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// A source that has not answered by then is shown as one that does not answer.
+const LIMIT: u64 = 3_000_000_000;
+/// How the kernel prints the first part of an IPv4 address in a GID.
+const IPV4_IN_GID: &str = "0000:0000:0000:0000:0000:ffff:";
+const POLL: Duration = Duration::from_millis(20);
+
+/// Prints every port with its facts and its sources.
+pub(super) fn list(host: &Arc<dyn Host>, json: bool, clock: Clock) -> Result<(), Failure> {
+    let agent = Agent::start(Arc::clone(host), &Config::default(), clock)
+        .map_err(|error| Failure::Runtime(format!("cannot start a thread: {error}")))?;
+    wait_until_answered(&agent, clock);
+    let world = agent.world();
+    if let Some(error) = world.listing_error() {
+        return Err(Failure::Runtime(error.to_owned()));
+    }
+    let text = if json {
+        let text = serde_json::to_string_pretty(&http::ports(&world))
+            .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?;
+        text + "\n"
+    } else {
+        for_people(&world)
+    };
+    print(&text)
+}
+
+/// Every source has been opened and read once, or has had its time.
+fn wait_until_answered(agent: &Agent, clock: Clock) {
+    let (_keep, never) = channel::<()>();
+    while clock.now() < LIMIT {
+        let _ = never.recv_timeout(POLL);
+        let world = agent.world();
+        let answered = |view: &PortView| {
+            view.sources.values().all(|source| match source.state {
+                SourceState::Opening => false,
+                SourceState::Active => source.fresh || source.failing.is_some(),
+                SourceState::NotApplicable(_) | SourceState::Failed(_) => true,
+            })
+        };
+        if world.listing_error().is_some() || (world.is_listed() && world.ports().all(answered)) {
+            return;
+        }
+    }
+}
+
+/// A closed pipe (`| head`) is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Runtime(format!("cannot write the answer: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn for_people(world: &World) -> String {
+    if world.ports().next().is_none() {
+        return "No port: this machine has no RDMA device and no physical Ethernet port. `rocewatch demo` shows a simulated server.\n"
+            .to_owned();
+    }
+    let mut out = String::new();
+    for view in world.ports() {
+        describe(view, &mut out);
+    }
+    out
+}
+
+fn describe(view: &PortView, out: &mut String) {
+    let port = &view.port;
+    let mut heading = vec![format!("{}/{}", port.device, port.id.number)];
+    heading.extend(port.netdev.as_ref().map(|netdev| format!("netdev {netdev}")));
+    heading.extend(view.rail.map(|rail| format!("rail {rail}")));
+    let _ = writeln!(out, "{}", heading.join("  "));
+    row(out, "driver", &driver(view));
+    row(out, "place", &place(view));
+    row(out, "link", &link(view));
+    row(out, "RoCE", &roce(view));
+    let mut label = "sources";
+    for (kind, source) in &view.sources {
+        let text = format!("{:<16} {:<15} {}", kind.as_str(), source.state.as_str().replace('_', " "), remark(source));
+        row(out, label, &[text.trim_end().to_owned()]);
+        label = "";
+    }
+    out.push('\n');
+}
+
+fn row(out: &mut String, label: &str, parts: &[String]) {
+    if !parts.is_empty() {
+        let _ = writeln!(out, "  {label:<9}{}", parts.join(", "));
+    }
+}
+
+fn driver(view: &PortView) -> Vec<String> {
+    let port = &view.port;
+    let mut parts = vec![port.driver.clone()];
+    parts.extend(port.firmware.as_ref().map(|firmware| format!("firmware {firmware}")));
+    parts.extend(port.board.as_ref().map(|board| format!("board {board}")));
+    parts
+}
+
+fn place(view: &PortView) -> Vec<String> {
+    let port = &view.port;
+    let mut parts = Vec::new();
+    if let Some(pci) = &port.pci {
+        parts.push(format!("PCI {}", pci.address));
+        parts.extend(pci.current.map(|link| format!("{} GT/s x{}", link.gigatransfers, link.width)));
+        let below = pci.max.filter(|max| pci.current.is_some_and(|now| now != *max));
+        parts.extend(below.map(|max| format!("capable of {} GT/s x{}", max.gigatransfers, max.width)));
+    }
+    parts.extend(port.numa_node.map(|node| format!("NUMA node {node}")));
+    parts.extend(port.gpu.as_ref().map(|gpu| match gpu.bridges {
+        Some(bridges) => format!("nearest GPU {} ({bridges} PCI bridges between)", gpu.address),
+        None => format!("nearest GPU {} (by way of the CPU)", gpu.address),
+    }));
+    parts
+}
+
+fn link(view: &PortView) -> Vec<String> {
+    let port = &view.port;
+    let mut parts = Vec::new();
+    parts.extend(view.link_up().map(|up| if up { "up" } else { "down" }.to_owned()));
+    parts.extend(port.state.map(PortState::as_str).map(str::to_owned));
+    parts.extend(view.speed_bits_per_second().map(|speed| format!("{} Gbit/s", speed as f64 / 1e9)));
+    parts.extend(port.mtu.map(|mtu| format!("MTU {mtu}")));
+    parts.push(port.link_layer.as_str().to_owned());
+    parts
+}
+
+fn roce(view: &PortView) -> Vec<String> {
+    let mut parts = Vec::new();
+    parts.extend(view.pfc_priorities().map(|priorities| match priorities.as_slice() {
+        [] => "PFC on no priority".to_owned(),
+        [one] => format!("PFC on priority {one}"),
+        several => format!("PFC on priorities {}", several.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")),
+    }));
+    let over_ipv4 = view.port.gids.iter().find(|gid| gid.kind == GidType::V2 && gid.gid.starts_with(IPV4_IN_GID));
+    parts.extend(over_ipv4.map(|gid| format!("GID {} is RoCE v2 over IPv4", gid.index)));
+    parts
+}
+
+fn remark(source: &SourceView) -> String {
+    if source.stalled || (source.state == SourceState::Opening) {
+        return "does not answer: its driver or firmware hangs, or waits for one that does".to_owned();
+    }
+    if let Some(why) = source.state.why().or(source.failing.as_ref()) {
+        return why.to_string();
+    }
+    match (source.schema(), source.health.interval.load(Relaxed)) {
+        (Some(schema), interval) if interval > 0 => {
+            // Rounded to what a person reads; the exact interval is a metric.
+            let interval = Duration::from_millis(interval.div_ceil(1_000_000));
+            format!("{} counters every {}", schema.columns.len(), humantime::format_duration(interval))
+        }
+        (Some(schema), _) => format!("{} counters", schema.columns.len()),
+        (None, _) => String::new(),
+    }
+}

@@ -1,0 +1,375 @@
+//! The configuration file: what it may say, and what holds without it.
+//!
+//! Keys are strict. An unknown key is an error that names the line and the nearest known key, since a typing error in
+//! a limit must never switch monitoring off quietly.
+
+mod check;
+mod pattern;
+
+pub(crate) use pattern::Pattern;
+
+use crate::failure::Failure;
+use crate::files;
+use model::SourceKind;
+use serde::{Deserialize, Serialize};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+/// Loopback, since the numbers tell about the cluster; and a port that no exporter has: 9100 to 9999 of the public
+/// list are all taken, and 14791 ends in 4791, the UDP port of `RoCEv2`.
+pub(crate) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 14791);
+
+/// Everything that can be configured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    /// Address of `/metrics` and the API.
+    pub(crate) listen: SocketAddr,
+    pub(crate) devices: Devices,
+    pub(crate) sampling: Sampling,
+    pub(crate) rings: Rings,
+    pub(crate) metrics: Metrics,
+    pub(crate) http: Http,
+    pub(crate) log: Log,
+}
+
+/// Which devices are watched. A device that is left out is never opened.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Devices {
+    /// Only these, by RDMA device, netdev or PCI address; `*` stands for any run of characters. Empty: all.
+    pub(crate) include: Vec<Pattern>,
+    /// Never these.
+    pub(crate) exclude: Vec<Pattern>,
+}
+
+/// How often each source is wanted, and how much of the node's time reading may take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Sampling {
+    #[serde(with = "duration")]
+    pub(crate) ethtool: Duration,
+    #[serde(with = "duration")]
+    pub(crate) hw_counters: Duration,
+    #[serde(with = "duration")]
+    pub(crate) device_counters: Duration,
+    #[serde(with = "duration")]
+    pub(crate) port_counters: Duration,
+    #[serde(with = "duration")]
+    pub(crate) link: Duration,
+    #[serde(with = "duration")]
+    pub(crate) settings: Duration,
+    #[serde(with = "duration")]
+    pub(crate) dcb: Duration,
+    /// How often the ports are listed again when no event asks for it.
+    #[serde(with = "duration")]
+    pub(crate) discovery: Duration,
+    /// Share of wall time that reading one device may take, in percent.
+    pub(crate) device_duty_percent: f64,
+    /// Share of wall time that may be spent under the kernel's rtnl lock, for all devices together, in percent.
+    pub(crate) rtnl_duty_percent: f64,
+    /// The span over which rates and ratios are taken.
+    #[serde(with = "duration")]
+    pub(crate) window: Duration,
+}
+
+/// How much is remembered in memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Rings {
+    /// How far back each ring reaches at the wanted interval.
+    #[serde(with = "duration")]
+    pub(crate) span: Duration,
+    /// No ring is larger than this.
+    pub(crate) max_kib_per_track: u32,
+}
+
+/// What `/metrics` shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Metrics {
+    /// Which counters go out under the driver's own names as well.
+    pub(crate) raw: Raw,
+    /// No more than this many series; what is left out is counted.
+    pub(crate) max_series: u32,
+}
+
+/// Choice of raw counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Raw {
+    /// None.
+    None,
+    /// Those that the catalogue knows and that no other metric shows.
+    Unexposed,
+    /// All that are sampled.
+    All,
+}
+
+/// Limits of the HTTP server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Http {
+    /// Connections at once; a further one waits.
+    pub(crate) max_connections: u32,
+    /// How long a client may take for its request's head, and how long an idle connection is kept.
+    #[serde(with = "duration")]
+    pub(crate) header_timeout: Duration,
+    /// How long an answer may take.
+    #[serde(with = "duration")]
+    pub(crate) request_timeout: Duration,
+}
+
+/// What is logged and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Log {
+    pub(crate) level: Level,
+    pub(crate) format: Format,
+}
+
+/// The least severe level that is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Level {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+/// How a line of the log looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Format {
+    /// Text on a terminal, journald's own protocol under systemd, JSON otherwise.
+    Auto,
+    Text,
+    Journald,
+    Json,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: DEFAULT_LISTEN,
+            devices: Devices::default(),
+            sampling: Sampling::default(),
+            rings: Rings::default(),
+            metrics: Metrics::default(),
+            http: Http::default(),
+            log: Log::default(),
+        }
+    }
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self {
+            ethtool: Duration::from_millis(200),
+            hw_counters: Duration::from_millis(100),
+            device_counters: Duration::from_secs(1),
+            port_counters: Duration::from_secs(1),
+            link: Duration::from_secs(1),
+            settings: Duration::from_secs(30),
+            dcb: Duration::from_secs(30),
+            discovery: Duration::from_secs(30),
+            device_duty_percent: 1.0,
+            rtnl_duty_percent: 0.2,
+            window: Duration::from_secs(1),
+        }
+    }
+}
+
+impl Default for Rings {
+    fn default() -> Self {
+        Self { span: Duration::from_secs(120), max_kib_per_track: 512 }
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self { raw: Raw::Unexposed, max_series: 20_000 }
+    }
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            max_connections: 64,
+            header_timeout: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { level: Level::Info, format: Format::Auto }
+    }
+}
+
+impl Sampling {
+    /// The wanted interval of a source.
+    pub(crate) fn interval(&self, source: SourceKind) -> Duration {
+        match source {
+            SourceKind::Ethtool => self.ethtool,
+            SourceKind::HwCounters => self.hw_counters,
+            SourceKind::DeviceCounters => self.device_counters,
+            SourceKind::PortCounters => self.port_counters,
+            SourceKind::Link => self.link,
+            SourceKind::Settings => self.settings,
+            SourceKind::Dcb => self.dcb,
+        }
+    }
+}
+
+impl Devices {
+    /// True if a device that is known under these names is to be watched.
+    pub(crate) fn watches(&self, names: &[&str]) -> bool {
+        let matches = |patterns: &[Pattern]| patterns.iter().any(|p| names.iter().any(|name| p.matches(name)));
+        (self.include.is_empty() || matches(&self.include)) && !matches(&self.exclude)
+    }
+}
+
+impl Config {
+    /// Reads a configuration file, or gives the defaults where there is none.
+    ///
+    /// # Errors
+    /// Names the file, the line and what to do.
+    pub(crate) fn load(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let text = files::read_text(path).map_err(|error| {
+            Failure::Usage(format!("cannot read the configuration {}: {error}; check the path and its permissions", path.display()))
+        })?;
+        Self::parse(&text)
+            .map_err(|problems| Failure::Usage(format!("the configuration {} is not usable\n{problems}", path.display())))
+    }
+
+    /// Parses a configuration's text; an error holds every problem, one a line.
+    fn parse(text: &str) -> Result<Self, String> {
+        let unknown = check::unknown_keys(text)?;
+        if !unknown.is_empty() {
+            return Err(unknown.join("\n"));
+        }
+        let config: Self = toml::from_str(text).map_err(|error| check::with_line(text, &error))?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        let mut problems = Vec::new();
+        for source in SourceKind::ALL {
+            if self.sampling.interval(source) < Duration::from_millis(1) {
+                problems.push(format!("  sampling.{source}: an interval is at least 1ms"));
+            }
+        }
+        for (key, percent) in [
+            ("device_duty_percent", self.sampling.device_duty_percent),
+            ("rtnl_duty_percent", self.sampling.rtnl_duty_percent),
+        ] {
+            if !(percent > 0.0 && percent <= 100.0) {
+                problems.push(format!("  sampling.{key}: {percent} is not above 0 and at most 100"));
+            }
+        }
+        if self.sampling.discovery < Duration::from_secs(1) {
+            problems.push("  sampling.discovery: listing the ports more than once a second only costs".to_owned());
+        }
+        if self.sampling.window < Duration::from_millis(100) {
+            problems.push("  sampling.window: rates need at least 100ms".to_owned());
+        }
+        if self.rings.span < Duration::from_secs(1) || self.rings.max_kib_per_track == 0 {
+            problems.push("  rings: a ring has to hold at least a second and a KiB".to_owned());
+        }
+        if self.http.max_connections == 0 {
+            problems.push("  http.max_connections: with 0 nobody could scrape".to_owned());
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+    }
+}
+
+/// Durations as people write them: `100ms`, `30s`, `2m`.
+mod duration {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&humantime::format_duration(*value))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        humantime::parse_duration(&text).map_err(|error| {
+            serde::de::Error::custom(format!("{text:?} is not a duration such as \"100ms\", \"30s\" or \"2m\": {error}"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(text: &str) -> String {
+        Config::parse(text).expect_err("this configuration is wrong")
+    }
+
+    #[test]
+    fn an_empty_file_is_the_default() {
+        assert_eq!(Config::parse(""), Ok(Config::default()));
+    }
+
+    #[test]
+    fn values_are_taken_and_the_rest_stays() {
+        let config = Config::parse("listen = \"0.0.0.0:9999\"\n[sampling]\nhw_counters = \"50ms\"\n").unwrap();
+        assert_eq!(config.listen, "0.0.0.0:9999".parse().unwrap());
+        assert_eq!(config.sampling.hw_counters, Duration::from_millis(50));
+        assert_eq!(config.sampling.ethtool, Duration::from_millis(200));
+    }
+
+    #[test]
+    fn every_unknown_key_is_named_with_its_line_and_the_nearest() {
+        let text = problems("lisen = \"127.0.0.1:1\"\n\n[sampling]\nhw_counter = \"1s\"\n[sampeling]\nx = 1\n");
+        assert!(text.contains("line 1: unknown key `lisen`; did you mean `listen`?"), "{text}");
+        assert!(text.contains("line 4: unknown key `sampling.hw_counter`; did you mean `hw_counters`?"), "{text}");
+        assert!(text.contains("line 5: unknown key `sampeling`; did you mean `sampling`?"), "{text}");
+    }
+
+    #[test]
+    fn a_key_like_none_lists_what_there_is() {
+        let text = problems("[http]\nzzzzzz = 1\n");
+        assert!(text.contains("known here are `header_timeout`, `max_connections`, `request_timeout`"), "{text}");
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_names_its_line() {
+        let text = problems("\n\nlisten = 7\n");
+        assert!(text.contains("line 3:"), "{text}");
+        let text = problems("[sampling]\nethtool = \"fast\"\n");
+        assert!(text.contains("line 2:") && text.contains("\"fast\" is not a duration"), "{text}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_toml_names_its_line() {
+        assert!(problems("a = 1\nb = [\n").contains("line 2"));
+    }
+
+    #[test]
+    fn limits_that_make_no_sense_are_refused() {
+        assert!(problems("[sampling]\nrtnl_duty_percent = 0.0\n").contains("sampling.rtnl_duty_percent: 0"));
+        assert!(problems("[sampling]\nethtool = \"0s\"\n").contains("sampling.ethtool: an interval is at least 1ms"));
+        assert!(problems("[http]\nmax_connections = 0\n").contains("http.max_connections"));
+    }
+
+    #[test]
+    fn devices_are_chosen_by_any_of_their_names() {
+        let config = Config::parse("[devices]\ninclude = [\"mlx5_*\"]\nexclude = [\"0000:1a:*\", \"eth7\"]\n").unwrap();
+        let names = ["mlx5_0", "eth0", "0000:19:00.0"];
+        assert!(config.devices.watches(&names));
+        assert!(!config.devices.watches(&["mlx5_0", "eth0", "0000:1a:00.0"]));
+        assert!(!config.devices.watches(&["mlx5_7", "eth7", "0000:20:00.0"]));
+        assert!(!config.devices.watches(&["bnxt_re0", "eth1", "0000:21:00.0"]));
+        assert!(Devices::default().watches(&names));
+    }
+}

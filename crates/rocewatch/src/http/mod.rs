@@ -1,0 +1,9 @@
+//! The HTTP server: `/metrics`, health, and the API.
+
+mod api;
+mod routes;
+mod server;
+
+pub(crate) use api::ports;
+pub(crate) use routes::{App, router};
+pub(crate) use server::{bind, serve};

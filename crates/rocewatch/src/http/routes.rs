@@ -1,0 +1,115 @@
+//! What each path answers.
+
+use super::api;
+use crate::agent::Agent;
+use crate::clock::Clock;
+use crate::config::Http;
+use crate::metrics::{Encoding, Exposition, Format};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{Html, IntoResponse, Json, Response};
+use axum::routing::get;
+use std::sync::Arc;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::limit::RequestBodyLimitLayer;
+use tower_http::timeout::TimeoutLayer;
+
+/// Nothing that this server answers needs a body.
+const MAX_BODY: usize = 4 * 1024;
+
+/// What the handlers share.
+pub(crate) struct App {
+    pub(crate) agent: Agent,
+    pub(crate) exposition: Exposition,
+    pub(crate) clock: Clock,
+    /// Said wherever a person looks, if the numbers are not real.
+    pub(crate) simulated: Option<String>,
+}
+
+/// All paths, with their limits.
+pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
+    Router::new()
+        .route("/", get(landing))
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route("/api/v1/status", get(status))
+        .route("/api/v1/ports", get(ports))
+        .fallback(unknown)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), count))
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, limits.request_timeout))
+        .layer(RequestBodyLimitLayer::new(MAX_BODY))
+        .layer(CatchPanicLayer::new())
+        .with_state(app)
+}
+
+async fn count(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let path = request.uri().path().to_owned();
+    let response = next.run(request).await;
+    app.exposition.own().count_request(&path, response.status());
+    response
+}
+
+async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let format = Format::negotiate(text_of(&headers, &ACCEPT));
+    let encoding = Encoding::negotiate(text_of(&headers, &ACCEPT_ENCODING));
+    let page = app.exposition.page(&app.agent, format, encoding);
+    let mut response = Response::new(Body::from(page));
+    let answer = response.headers_mut();
+    answer.insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+    answer.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
+    if encoding == Encoding::Gzip {
+        answer.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+fn text_of<'a>(headers: &'a HeaderMap, name: &axum::http::HeaderName) -> &'a str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+async fn healthz(State(app): State<Arc<App>>) -> Response {
+    match app.agent.world().sleeping_for(app.clock.now()) {
+        Some(asleep) => {
+            let text = format!("the thread that derives the signals has not run for {asleep:?}\n");
+            (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
+        }
+        None => "ok\n".into_response(),
+    }
+}
+
+async fn readyz(State(app): State<Arc<App>>) -> Response {
+    match app.agent.world().not_ready(app.clock.now()) {
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
+        None => "ready\n".into_response(),
+    }
+}
+
+async fn status(State(app): State<Arc<App>>) -> Json<api::Status> {
+    Json(api::Status::of(&app.agent.world(), app.clock, app.simulated.as_deref()))
+}
+
+async fn ports(State(app): State<Arc<App>>) -> Json<Vec<api::Port>> {
+    Json(api::ports(&app.agent.world()))
+}
+
+async fn landing(State(app): State<Arc<App>>) -> Html<String> {
+    let notice = app.simulated.as_deref().map(|text| format!("<p><strong>{text}</strong></p>\n")).unwrap_or_default();
+    Html(format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Rocewatch</title></head>\n<body>\n\
+         <h1>Rocewatch {}</h1>\n{notice}<p>What the RoCEv2 fabric does to this node.</p>\n<ul>\n\
+         <li><a href=\"/metrics\">/metrics</a> for Prometheus</li>\n\
+         <li><a href=\"/api/v1/ports\">/api/v1/ports</a> the ports, and what can be read of each</li>\n\
+         <li><a href=\"/api/v1/status\">/api/v1/status</a> the agent itself</li>\n\
+         <li><a href=\"/healthz\">/healthz</a>, <a href=\"/readyz\">/readyz</a></li>\n</ul>\n</body></html>\n",
+        env!("CARGO_PKG_VERSION"),
+    ))
+}
+
+async fn unknown() -> Response {
+    (StatusCode::NOT_FOUND, "there is nothing here; / lists what there is\n").into_response()
+}

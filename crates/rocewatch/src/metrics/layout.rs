@@ -1,0 +1,346 @@
+//! Which series there are: laid out anew whenever ports, sources or their counters change.
+
+use super::series::{Cell, Place, PortValue, SourceValue};
+use super::text::{self, Format};
+use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, World};
+use crate::config::{Metrics, Raw};
+use catalog::{Direction, Family, FamilyKind, Index, Signal};
+use model::SourceKind;
+use signals::Histogram;
+use std::ops::Range;
+
+/// All series, family by family, with everything but their values written in advance.
+pub(super) struct Layout {
+    generation: Option<u64>,
+    families: Vec<Block>,
+    /// The prefixes of all series, one behind the other.
+    prefixes: String,
+    shown: u32,
+    left_out: u32,
+}
+
+struct Block {
+    text_header: String,
+    open_metrics_header: String,
+    series: Vec<Series>,
+}
+
+struct Series {
+    prefix: Range<usize>,
+    place: Place,
+}
+
+impl Layout {
+    /// No series, of no generation.
+    pub(super) fn empty() -> Self {
+        Self { generation: None, families: Vec::new(), prefixes: String::new(), shown: 0, left_out: 0 }
+    }
+
+    /// The generation of the world that this is the layout of.
+    pub(super) fn generation(&self) -> Option<u64> {
+        self.generation
+    }
+
+    /// Lays out all that `world` has to show.
+    pub(super) fn of(world: &World, config: &Metrics, started: f64) -> Self {
+        let mut layout = Self { generation: Some(world.generation()), ..Self::empty() };
+        for family in catalog::FAMILIES {
+            let mut block = Builder { family, limit: config.max_series, labels: Vec::new(), layout: &mut layout, series: Vec::new() };
+            block.fill(world, config, started);
+            let series = block.series;
+            if !series.is_empty() {
+                layout.families.push(Block::new(family, series));
+            }
+        }
+        layout
+    }
+
+    /// Writes the values as they are now. A value that is absent leaves its series out; a family without a series
+    /// leaves its header out.
+    pub(super) fn encode(&self, world: &World, format: Format, out: &mut Vec<u8>) {
+        let ports: Vec<&PortView> = world.ports().collect();
+        for block in &self.families {
+            let mut header = Some(block.header(format));
+            for series in &block.series {
+                let value = match series.place {
+                    Place::Constant(value) => Some(super::number::Number::Float(value)),
+                    Place::Port(port, value) => value.of(ports[port]),
+                    Place::Source(port, kind, value) => {
+                        ports[port].sources.get(&kind).and_then(|source| value.of(ports[port], source, kind))
+                    }
+                    Place::SeriesShown => Some(super::number::Number::count(self.shown.into())),
+                    Place::SeriesLeftOut => Some(super::number::Number::count(self.left_out.into())),
+                };
+                let Some(value) = value else { continue };
+                if let Some(header) = header.take() {
+                    out.extend_from_slice(header.as_bytes());
+                }
+                out.extend_from_slice(&self.prefixes.as_bytes()[series.prefix.clone()]);
+                value.write(out);
+                out.push(b'\n');
+            }
+        }
+    }
+}
+
+impl Block {
+    fn new(family: &Family, series: Vec<Series>) -> Self {
+        let name = format!("{}{}", text::PREFIX, family.name);
+        let header = |format| {
+            let mut out = String::new();
+            text::header(format, &name, family.kind, family.unit, family.help, &mut out);
+            out
+        };
+        Self { text_header: header(Format::Text), open_metrics_header: header(Format::OpenMetrics), series }
+    }
+
+    fn header(&self, format: Format) -> &str {
+        match format {
+            Format::Text => &self.text_header,
+            Format::OpenMetrics => &self.open_metrics_header,
+        }
+    }
+}
+
+/// Collects the series of one family.
+struct Builder<'a> {
+    family: &'static Family,
+    limit: u32,
+    /// Values of labels, as far as they are known.
+    labels: Vec<(&'static str, String)>,
+    layout: &'a mut Layout,
+    series: Vec<Series>,
+}
+
+impl Builder<'_> {
+    fn fill(&mut self, world: &World, config: &Metrics, started: f64) {
+        match self.family.name {
+            "build_info" => self.with(&[("version", env!("CARGO_PKG_VERSION"))], |b| b.add(Place::Constant(1.0))),
+            "up_since_seconds" => self.add(Place::Constant(started)),
+            "series" => self.add(Place::SeriesShown),
+            "series_left_out" => self.add(Place::SeriesLeftOut),
+            _ => {
+                for (at, view) in world.ports().enumerate() {
+                    self.labels = port_labels(view);
+                    self.fill_port(at, view, config);
+                }
+            }
+        }
+    }
+
+    fn fill_port(&mut self, at: usize, view: &PortView, config: &Metrics) {
+        use PortValue as V;
+        let port = |value| Place::Port(at, value);
+        match self.family.name {
+            "port_info" => self.add(Place::Constant(1.0)),
+            "port_utilization_ratio" => self.per_direction(|b, d| b.add(port(V::Utilization(d)))),
+            "sampled_utilization_ratio" => self.per_direction(|b, direction| {
+                if let Some(histogram) = view.signals.utilization_histogram(direction) {
+                    b.histogram(histogram, |cell| port(V::UtilizationHistogram(direction, cell)));
+                }
+            }),
+            "pfc_enabled" if view.pfc_mask().is_some() => self.per_priority(|b, p| b.add(port(V::PfcEnabled(p)))),
+            "pfc_pause_ratio" => self.per_paused(view, Signals::Duration, |b, d, p| b.add(port(V::PauseRatio(d, p)))),
+            "pfc_pause_upper_bound_ratio" => {
+                self.per_paused(view, Signals::XoffFrames, |b, d, p| b.add(port(V::PauseUpperBound(d, p))));
+            }
+            "sampled_pause_ratio" => self.per_paused(view, Signals::Duration, |b, direction, priority| {
+                if let Some(histogram) = view.signals.pause_histogram(direction, priority) {
+                    b.histogram(histogram, |cell| port(V::PauseHistogram(direction, priority, cell)));
+                }
+            }),
+            "ecn_marked_ratio" => self.add(port(V::CeRatio)),
+            "cnp_per_marked_packet" => self.add(port(V::CnpPerCe)),
+            "cnp_ignored_ratio" => self.add(port(V::CnpIgnoredRatio)),
+            "hw_counter" => self.raw(at, view, &[SourceKind::HwCounters, SourceKind::DeviceCounters], config.raw),
+            "ethtool_counter" => self.raw(at, view, &[SourceKind::Ethtool], config.raw),
+            "port_counter" => self.raw(at, view, &[SourceKind::PortCounters], config.raw),
+            name if name.starts_with("source_") || name == "samples" || name == "samples_missed" || name == "ring_rows" => {
+                self.fill_sources(at, view);
+            }
+            _ => self.signals(at, view),
+        }
+    }
+
+    /// The signals that feed the family, each at every index that the family's labels can tell apart.
+    fn signals(&mut self, at: usize, view: &PortView) {
+        for (slot, known) in view.signals.slots().iter().enumerate() {
+            let Some(index) = index_label(self.family, known.index) else { continue };
+            for from in self.family.from.iter().filter(|from| from.signal == known.signal) {
+                let fixed: Vec<_> = from.labels.iter().copied().chain(index.as_ref().map(|(l, v)| (*l, v.as_str()))).collect();
+                self.with(&fixed, |b| b.add(Place::Port(at, PortValue::Signal(slot, known.scale))));
+            }
+        }
+    }
+
+    fn raw(&mut self, at: usize, view: &PortView, kinds: &[SourceKind], choice: Raw) {
+        for kind in kinds {
+            let Some(schema) = view.sources.get(kind).and_then(|source| source.schema()) else { continue };
+            for (i, column) in schema.columns.iter().enumerate() {
+                let wanted = match choice {
+                    Raw::None => false,
+                    Raw::All => true,
+                    Raw::Unexposed => column.meaning.is_some_and(|meaning| !is_exposed(meaning.signal(), meaning.index)),
+                };
+                if wanted {
+                    self.with(&[("counter", &column.name)], |b| b.add(Place::Source(at, *kind, SourceValue::Raw(i))));
+                }
+            }
+        }
+    }
+
+    fn fill_sources(&mut self, at: usize, view: &PortView) {
+        use SourceValue as V;
+        for (kind, source) in &view.sources {
+            let place = |value| Place::Source(at, *kind, value);
+            let read = source.schema().is_some();
+            self.labels.retain(|(label, _)| *label != "source");
+            self.labels.push(("source", kind.as_str().to_owned()));
+            match self.family.name {
+                "source_state" if source.state != SourceState::Opening => {
+                    let reason = source.state.why().map_or("", |why| why.reason);
+                    self.with(&[("state", source.state.as_str()), ("reason", reason)], |b| b.add(Place::Constant(1.0)));
+                }
+                "source_stalled" => self.add(place(V::Stalled)),
+                "source_errors" => {
+                    for reason in source.errors.keys() {
+                        self.with(&[("reason", reason)], |b| b.add(place(V::Errors(reason))));
+                    }
+                }
+                "source_interval_seconds" if read => self.add(place(V::Interval)),
+                "samples" if read => self.add(place(V::Samples)),
+                "samples_missed" if read => {
+                    self.with(&[("reason", "late")], |b| b.add(place(V::Late)));
+                    self.with(&[("reason", "failed")], |b| b.add(place(V::Failed)));
+                }
+                "ring_rows" if read => self.add(place(V::RingRows)),
+                "source_read_seconds" if read => {
+                    let bounds = READ_TIME_BOUNDS.map(|nanos| nanos as f64 / 1e9);
+                    self.buckets(&bounds, |cell| place(V::ReadTime(cell)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn per_direction(&mut self, mut each: impl FnMut(&mut Self, Direction)) {
+        for direction in [Direction::Rx, Direction::Tx] {
+            self.with(&[("direction", direction.as_str())], |b| each(b, direction));
+        }
+    }
+
+    fn per_priority(&mut self, mut each: impl FnMut(&mut Self, u8)) {
+        for priority in 0..8 {
+            self.with(&[("priority", &priority.to_string())], |b| each(b, priority));
+        }
+    }
+
+    /// Directions and priorities for which the port has what the pause ratio, or its bound, is made of.
+    fn per_paused(&mut self, view: &PortView, wanted: Signals, mut each: impl FnMut(&mut Self, Direction, u8)) {
+        self.per_direction(|b, direction| {
+            let signal = wanted.of(direction);
+            b.per_priority(|b, priority| {
+                let index = Some(Index::Priority(priority));
+                if view.signals.slots().iter().any(|slot| slot.signal == signal && slot.index == index) {
+                    each(b, direction, priority);
+                }
+            });
+        });
+    }
+
+    fn histogram(&mut self, histogram: &Histogram, place: impl Fn(Cell) -> Place) {
+        self.buckets(histogram.bounds(), place);
+    }
+
+    fn buckets(&mut self, bounds: &[f64], place: impl Fn(Cell) -> Place) {
+        for (at, bound) in bounds.iter().enumerate() {
+            self.with(&[("le", &bound.to_string())], |b| b.add_named("_bucket", place(Cell::Bucket(at))));
+        }
+        self.with(&[("le", "+Inf")], |b| b.add_named("_bucket", place(Cell::Bucket(bounds.len()))));
+        self.add_named("_sum", place(Cell::Sum));
+        self.add_named("_count", place(Cell::Count));
+    }
+
+    /// Sets labels for what `body` adds.
+    fn with(&mut self, labels: &[(&'static str, &str)], body: impl FnOnce(&mut Self)) {
+        let before = self.labels.len();
+        self.labels.extend(labels.iter().map(|(label, value)| (*label, (*value).to_owned())));
+        body(self);
+        self.labels.truncate(before);
+    }
+
+    fn add(&mut self, place: Place) {
+        let suffix = if self.family.kind == FamilyKind::Counter { "_total" } else { "" };
+        self.add_named(suffix, place);
+    }
+
+    fn add_named(&mut self, suffix: &str, place: Place) {
+        if self.layout.shown >= self.limit {
+            self.layout.left_out += 1;
+            return;
+        }
+        self.layout.shown += 1;
+        let prefixes = &mut self.layout.prefixes;
+        let start = prefixes.len();
+        let value = |wanted: &str| self.labels.iter().find(|(label, _)| *label == wanted).map(|(_, value)| value.as_str());
+        let in_order = self.family.labels.iter().copied().chain(["le"]).filter_map(|label| Some((label, value(label)?)));
+        text::prefix(&format!("{}{}", text::PREFIX, self.family.name), suffix, in_order, prefixes);
+        self.series.push(Series { prefix: start..prefixes.len(), place });
+    }
+}
+
+/// What a pause ratio, or the upper bound of one, is made of.
+#[derive(Clone, Copy)]
+enum Signals {
+    Duration,
+    XoffFrames,
+}
+
+impl Signals {
+    fn of(self, direction: Direction) -> Signal {
+        match (self, direction) {
+            (Self::Duration, Direction::Rx) => Signal::PfcRxPauseDuration,
+            (Self::Duration, Direction::Tx) => Signal::PfcTxPauseDuration,
+            (Self::XoffFrames, Direction::Rx) => Signal::PfcRxXoffFrames,
+            (Self::XoffFrames, Direction::Tx) => Signal::PfcTxXoffFrames,
+        }
+    }
+}
+
+/// The label that tells the counters of this index apart in `family`: `None` if the family has no place for it,
+/// `Some(None)` if neither has an index.
+#[allow(clippy::option_option)] // the two levels are two different answers, and there is one caller
+fn index_label(family: &Family, index: Option<Index>) -> Option<Option<(&'static str, String)>> {
+    let wants = |label| family.labels.contains(&label);
+    match index {
+        None => (!wants("priority") && !wants("lane")).then_some(None),
+        Some(Index::Priority(priority)) => wants("priority").then(|| Some(("priority", priority.to_string()))),
+        Some(Index::Lane(lane)) => wants("lane").then(|| Some(("lane", lane.to_string()))),
+        Some(Index::TrafficClass(_) | Index::Queue(_) | Index::Dscp(_)) => None,
+    }
+}
+
+/// True if some family shows this signal at this index.
+fn is_exposed(signal: Signal, index: Option<Index>) -> bool {
+    catalog::FAMILIES
+        .iter()
+        .any(|family| family.from.iter().any(|from| from.signal == signal) && index_label(family, index).is_some())
+}
+
+fn port_labels(view: &PortView) -> Vec<(&'static str, String)> {
+    let port = &view.port;
+    let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
+    vec![
+        ("device", port.device.clone()),
+        ("port", port.id.number.to_string()),
+        ("netdev", text(port.netdev.as_deref())),
+        ("driver", port.driver.clone()),
+        ("firmware", text(port.firmware.as_deref())),
+        ("board", text(port.board.as_deref())),
+        ("pci", text(port.pci.as_ref().map(|pci| pci.address.as_str()))),
+        ("numa_node", port.numa_node.map(|node| node.to_string()).unwrap_or_default()),
+        ("link_layer", port.link_layer.as_str().to_owned()),
+        ("rail", view.rail.map(|rail| rail.to_string()).unwrap_or_default()),
+        ("gpu", text(port.gpu.as_ref().map(|gpu| gpu.address.as_str()))),
+    ]
+}

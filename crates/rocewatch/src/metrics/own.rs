@@ -1,0 +1,82 @@
+//! What the process tells of itself: requests, log lines, CPU, memory, descriptors. By the `prometheus` crate.
+
+use super::text::{self, Format};
+use axum::http::StatusCode;
+use catalog::FamilyKind;
+use prometheus::proto::{MetricFamily, MetricType};
+use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+
+/// The agent's own metrics.
+pub(crate) struct Own {
+    registry: Registry,
+    requests: IntCounterVec,
+    reloads: IntCounterVec,
+    scrapes: IntCounter,
+}
+
+/// Paths that are counted by name; all others share one label, so that nobody can make series by asking.
+const PATHS: [&str; 6] = ["/", "/metrics", "/healthz", "/readyz", "/api/v1/status", "/api/v1/ports"];
+
+impl Own {
+    pub(super) fn new() -> Self {
+        let registry = Registry::new();
+        let requests = counters("http_requests_total", "HTTP requests answered, by path and status.", &["path", "status"]);
+        let reloads = counters("config_reloads_total", "Reloads of the configuration, by result.", &["result"]);
+        let scrapes = IntCounter::new(
+            "expositions_total",
+            "Expositions made; several scrapers that ask at the same time share one.",
+        )
+        .expect("the name is valid");
+        for collector in [Box::new(requests.clone()) as Box<dyn prometheus::core::Collector>, Box::new(reloads.clone())] {
+            registry.register(collector).expect("each name is registered once");
+        }
+        registry.register(Box::new(scrapes.clone())).expect("each name is registered once");
+        let process = prometheus::process_collector::ProcessCollector::for_self();
+        registry.register(Box::new(process)).expect("each name is registered once");
+        for result in ["success", "failure"] {
+            reloads.with_label_values(&[result]);
+        }
+        Self { registry, requests, reloads, scrapes }
+    }
+
+    /// Counts an answered request.
+    pub(crate) fn count_request(&self, path: &str, status: StatusCode) {
+        let path = PATHS.into_iter().find(|known| *known == path).unwrap_or("other");
+        self.requests.with_label_values(&[path, status.as_str()]).inc();
+    }
+
+    /// Counts a reload of the configuration.
+    pub(crate) fn count_reload(&self, success: bool) {
+        self.reloads.with_label_values(&[if success { "success" } else { "failure" }]).inc();
+    }
+
+    /// Appends all to an exposition.
+    pub(super) fn encode(&self, format: Format, out: &mut Vec<u8>) {
+        self.scrapes.inc();
+        let mut text = String::new();
+        for family in self.registry.gather() {
+            write_family(format, &family, &mut text);
+        }
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+fn counters(name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
+    IntCounterVec::new(Opts::new(name, help), labels).expect("names and labels are valid")
+}
+
+/// Counters and gauges are all there is. The `process_` metrics have the names that every exporter gives them.
+fn write_family(format: Format, family: &MetricFamily, out: &mut String) {
+    let counter = family.get_field_type() == MetricType::COUNTER;
+    let (kind, suffix) = if counter { (FamilyKind::Counter, "_total") } else { (FamilyKind::Gauge, "") };
+    let prefix = if family.name().starts_with("process_") { "" } else { text::PREFIX };
+    let name = format!("{prefix}{}", family.name().trim_end_matches("_total"));
+    text::header(format, &name, kind, "", family.help(), out);
+    for metric in family.get_metric() {
+        let labels = metric.get_label().iter().map(|label| (label.name(), label.value()));
+        text::prefix(&name, suffix, labels, out);
+        let value = if counter { metric.get_counter().value() } else { metric.get_gauge().value() };
+        out.push_str(&value.to_string());
+        out.push('\n');
+    }
+}

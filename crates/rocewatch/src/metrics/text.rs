@@ -1,0 +1,159 @@
+//! The two text formats: Prometheus 0.0.4 and `OpenMetrics` 1.0.
+
+use catalog::FamilyKind;
+
+/// Every metric's name begins with this, except those that every exporter has under `process_`.
+pub(super) const PREFIX: &str = "rocewatch_";
+
+/// A text format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Prometheus text format 0.0.4.
+    Text,
+    /// `OpenMetrics` text format 1.0.0.
+    OpenMetrics,
+}
+
+/// How the body is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// Not at all.
+    Identity,
+    /// RFC 1952.
+    Gzip,
+}
+
+impl Format {
+    /// The format that an `Accept` header prefers; Prometheus text where it says nothing of `OpenMetrics`.
+    pub(crate) fn negotiate(accept: &str) -> Self {
+        let open = quality(accept, "application/openmetrics-text");
+        let text = quality(accept, "text/plain").max(quality(accept, "text/*")).max(quality(accept, "*/*"));
+        if open > 0.0 && open >= text { Self::OpenMetrics } else { Self::Text }
+    }
+
+    /// The `Content-Type` of an exposition.
+    pub(crate) fn content_type(self) -> &'static str {
+        match self {
+            Self::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+impl Encoding {
+    /// Gzip if an `Accept-Encoding` header allows it.
+    pub(crate) fn negotiate(accept_encoding: &str) -> Self {
+        if quality(accept_encoding, "gzip") > 0.0 { Self::Gzip } else { Self::Identity }
+    }
+}
+
+/// The quality (RFC 9110, 12.4.2) that a header gives to `name`: 0 if it is not there, 1 if nothing else is said.
+fn quality(header: &str, name: &str) -> f32 {
+    header
+        .split(',')
+        .filter_map(|item| {
+            let mut parts = item.split(';').map(str::trim);
+            parts.next().filter(|what| what.eq_ignore_ascii_case(name))?;
+            let q = parts.find_map(|part| part.strip_prefix("q="));
+            Some(q.map_or(1.0, |q| q.parse().unwrap_or(0.0)))
+        })
+        .fold(0.0, f32::max)
+}
+
+/// `# HELP`, `# TYPE` and `# UNIT` of a family; `name` is whole but for a counter's `_total`.
+pub(super) fn header(format: Format, name: &str, kind: FamilyKind, unit: &str, help: &str, out: &mut String) {
+    let (kind, total) = match kind {
+        FamilyKind::Counter => ("counter", "_total"),
+        FamilyKind::Gauge => ("gauge", ""),
+        FamilyKind::Histogram => ("histogram", ""),
+    };
+    // OpenMetrics names the family without the suffix that its samples have.
+    let suffix = if format == Format::Text { total } else { "" };
+    out.extend(["# HELP ", name, suffix, " "]);
+    escape(help, format == Format::OpenMetrics, out);
+    out.extend(["\n# TYPE ", name, suffix, " ", kind, "\n"]);
+    if format == Format::OpenMetrics && !unit.is_empty() {
+        out.extend(["# UNIT ", name, " ", unit, "\n"]);
+    }
+}
+
+/// A series' name and labels, up to the value.
+pub(super) fn prefix<'a>(
+    name: &str,
+    suffix: &str,
+    labels: impl IntoIterator<Item = (&'a str, &'a str)>,
+    out: &mut String,
+) {
+    out.extend([name, suffix]);
+    let mut separator = '{';
+    for (label, value) in labels {
+        out.push(separator);
+        out.extend([label, "=\""]);
+        escape(value, true, out);
+        out.push('"');
+        separator = ',';
+    }
+    out.push_str(if separator == '{' { " " } else { "} " });
+}
+
+/// Escapes backslash and line feed, and the quote where it would end the text.
+fn escape(text: &str, quote: bool, out: &mut String) {
+    for letter in text.chars() {
+        match letter {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '"' if quote => out.push_str("\\\""),
+            other => out.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_negotiated_as_prometheus_asks() {
+        // What Prometheus 2.42 sends.
+        let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
+                          text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+        assert_eq!(Format::negotiate(prometheus), Format::OpenMetrics);
+        assert_eq!(Format::negotiate("text/plain;version=0.0.4;q=0.5,*/*;q=0.1"), Format::Text);
+        assert_eq!(Format::negotiate("text/html,*/*;q=0.8"), Format::Text);
+        assert_eq!(Format::negotiate(""), Format::Text);
+        assert_eq!(Format::negotiate("application/openmetrics-text;q=0.2,text/plain"), Format::Text);
+        assert_eq!(Format::negotiate("application/openmetrics-text;q=0"), Format::Text);
+    }
+
+    #[test]
+    fn gzip_is_used_only_where_it_is_accepted() {
+        assert_eq!(Encoding::negotiate("gzip, deflate"), Encoding::Gzip);
+        assert_eq!(Encoding::negotiate("deflate, gzip;q=1.0, *;q=0.5"), Encoding::Gzip);
+        assert_eq!(Encoding::negotiate("gzip;q=0"), Encoding::Identity);
+        assert_eq!(Encoding::negotiate("br"), Encoding::Identity);
+        assert_eq!(Encoding::negotiate(""), Encoding::Identity);
+    }
+
+    #[test]
+    fn label_values_are_escaped() {
+        let mut out = String::new();
+        prefix("rocewatch_x", "_total", [("a", "1"), ("b", "say \"hi\"\\\n")], &mut out);
+        assert_eq!(out, "rocewatch_x_total{a=\"1\",b=\"say \\\"hi\\\"\\\\\\n\"} ");
+        out.clear();
+        prefix("rocewatch_x", "", [], &mut out);
+        assert_eq!(out, "rocewatch_x ");
+    }
+
+    #[test]
+    fn headers_differ_by_format() {
+        let mut out = String::new();
+        header(Format::Text, "rocewatch_a_bytes", FamilyKind::Counter, "bytes", "A \"b\"\\.", &mut out);
+        assert_eq!(out, "# HELP rocewatch_a_bytes_total A \"b\"\\\\.\n# TYPE rocewatch_a_bytes_total counter\n");
+        out.clear();
+        header(Format::OpenMetrics, "rocewatch_a_bytes", FamilyKind::Counter, "bytes", "A \"b\".", &mut out);
+        assert_eq!(
+            out,
+            "# HELP rocewatch_a_bytes A \\\"b\\\".\n# TYPE rocewatch_a_bytes counter\n# UNIT rocewatch_a_bytes bytes\n"
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! What the binary says and how it ends when something is not as it should be.
+
+#![allow(clippy::disallowed_methods)] // tests start processes and write files
+
+mod support;
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Output;
+use std::time::Duration;
+use support::{Daemon, run};
+
+#[track_caller]
+fn assert_fails(output: &Output, status: i32, says: &[&str]) {
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{text}");
+    for words in says {
+        assert!(text.contains(words), "{words:?} is not in:\n{text}");
+    }
+}
+
+fn config(folder: &Path, text: &str) -> String {
+    let path = folder.join("rocewatch.toml");
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_unknown_option_or_command_is_a_usage_error() {
+    assert_fails(&run(&["run", "--lisen", "x"]), 64, &["--lisen", "--listen"]);
+    assert_fails(&run(&["rum"]), 64, &["rum", "run"]);
+    assert_fails(&run(&["run", "--listen", "everywhere"]), 64, &["everywhere", "--listen"]);
+    assert_fails(&run(&["demo", "--scenario", "incats"]), 64, &["incats", "incast"]);
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    for arguments in [&["--help"][..], &["--version"], &["run", "--help"], &["demo", "--help"], &["ports", "--help"]] {
+        let output = run(arguments);
+        assert!(output.status.success() && !output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_configuration_that_is_not_there_names_the_file() {
+    assert_fails(&run(&["run", "--config", "/nowhere/rocewatch.toml"]), 64, &["/nowhere/rocewatch.toml", "check the path"]);
+}
+
+#[test]
+fn a_configuration_that_is_a_folder_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    assert_fails(&run(&["run", "--config", path]), 64, &[path, "cannot read the configuration"]);
+}
+
+#[test]
+fn every_mistake_in_a_configuration_is_named_with_file_line_and_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = config(folder.path(), "\nlisten = \"127.0.0.1:0\"\n[smapling]\n[http]\nmax_conections = 3\n");
+    assert_fails(
+        &run(&["run", "--config", &path]),
+        64,
+        &[&path, "line 3: unknown key `smapling`; did you mean `sampling`?", "line 5: unknown key `http.max_conections`; did you mean `max_connections`?"],
+    );
+}
+
+#[test]
+fn a_taken_port_says_how_to_find_who_has_it() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    assert_fails(
+        &run(&["demo", "--listen", &address]),
+        1,
+        &[&format!("cannot listen on {address}"), "another program has it", "--listen"],
+    );
+}
+
+#[test]
+fn an_address_that_this_machine_lacks_says_so() {
+    // 192.0.2.0/24 is reserved for documentation (RFC 5737); nothing is sent there.
+    assert_fails(&run(&["demo", "--listen", "192.0.2.1:14791"]), 1, &["this machine does not have that address"]);
+}
+
+#[test]
+fn a_sysfs_that_is_not_there_says_what_to_do() {
+    assert_fails(&run(&["run", "--sysfs", "/nowhere", "--listen", "127.0.0.1:0"]), 1, &["/nowhere", "--sysfs"]);
+}
+
+#[test]
+fn a_node_without_any_port_is_watched_all_the_same() {
+    let empty = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(empty.path().join("class/net")).unwrap();
+    let daemon = Daemon::start(&["run", "--sysfs", empty.path().to_str().unwrap()]);
+    daemon.wait_until_ready();
+    assert_eq!(daemon.scrape().all("rocewatch_port_info", &[]).count(), 0);
+    assert!(daemon.log().contains("no port found"), "{}", daemon.log());
+    let output = run(&["ports", "--sysfs", empty.path().to_str().unwrap()]);
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("No port"));
+}
+
+#[test]
+fn sigterm_ends_the_daemon_within_two_seconds_also_while_a_client_hangs() {
+    let daemon = Daemon::start(&["demo"]);
+    let mut hanging = std::net::TcpStream::connect(daemon.address()).unwrap();
+    std::io::Write::write_all(&mut hanging, b"GET /metrics HTTP/1.1\r\nHost:").unwrap();
+    let (status, took) = daemon.terminate();
+    assert_eq!(status, Some(0));
+    assert!(took < Duration::from_secs(2), "the end took {took:?}");
+}
+
+#[test]
+fn sighup_takes_up_a_new_configuration_and_keeps_the_old_one_if_it_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(tree.path().join("class/net")).unwrap();
+    let path = config(folder.path(), "[log]\nlevel = \"info\"\n");
+    let daemon = Daemon::start(&["run", "--config", &path, "--sysfs", tree.path().to_str().unwrap()]);
+    let reloads = |result: &'static str| {
+        move |metrics: &support::Metrics| metrics.value("rocewatch_config_reloads_total", &[("result", result)]) > 0.5
+    };
+    config(folder.path(), "[log]\nlevl = \"info\"\n");
+    daemon.signal("HUP");
+    daemon.wait_for("a wrong configuration is refused", Duration::from_secs(5), reloads("failure"));
+    assert!(daemon.log().contains("unknown key `log.levl`; did you mean `level`?"), "{}", daemon.log());
+    config(folder.path(), "[log]\nlevel = \"debug\"\n");
+    daemon.signal("HUP");
+    daemon.wait_for("a right one is taken up", Duration::from_secs(5), reloads("success"));
+}
+
+#[test]
+fn the_demo_says_everywhere_that_it_is_one() {
+    let daemon = Daemon::start(&["demo", "--scenario", "healthy", "--seed", "7"]);
+    daemon.wait_until_ready();
+    assert!(daemon.log().contains("simulated"), "{}", daemon.log());
+    assert!(daemon.text("/").contains("simulated"));
+    assert!(daemon.text("/api/v1/status").contains("simulated"));
+    assert!(daemon.scrape().all("rocewatch_port_info", &[]).all(|(series, _)| series.contains("simulated")));
+}

@@ -1,0 +1,134 @@
+//! A real Prometheus scrapes the real binary, and a query gives the right rate.
+
+#![allow(clippy::disallowed_methods)] // tests start processes and write files
+
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/tree.rs"]
+mod tree;
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use support::{Daemon, get};
+
+/// Prometheus on a port and a folder of its own, ended when it goes out of scope.
+struct Prometheus {
+    child: Child,
+    address: SocketAddr,
+    _data: tempfile::TempDir,
+}
+
+impl Prometheus {
+    fn scraping(target: SocketAddr) -> Self {
+        let data = tempfile::tempdir().expect("a temporary folder can be made");
+        let config = data.path().join("prometheus.yml");
+        std::fs::write(
+            &config,
+            format!(
+                "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: rocewatch\n  static_configs: [{{targets: ['{target}']}}]\n"
+            ),
+        )
+        .expect("the configuration can be written");
+        let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port is free");
+        let child = Command::new("prometheus")
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!("--storage.tsdb.path={}", data.path().join("tsdb").display()))
+            .arg(format!("--web.listen-address={address}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("prometheus is installed (Debian package prometheus)");
+        Self { child, address, _data: data }
+    }
+
+    /// The samples of an instant query, as labels and value.
+    fn query(&self, query: &str) -> Vec<(serde_json::Value, f64)> {
+        let encoded: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        if std::net::TcpStream::connect(self.address).is_err() {
+            return Vec::new();
+        }
+        let (_, body) = get(self.address, &format!("/api/v1/query?query={encoded}"), &[]);
+        let Ok(answer) = serde_json::from_slice::<serde_json::Value>(&body) else { return Vec::new() };
+        let samples = answer["data"]["result"].as_array().cloned().unwrap_or_default();
+        samples
+            .into_iter()
+            .map(|sample| (sample["metric"].clone(), sample["value"][1].as_str().and_then(|v| v.parse().ok()).unwrap_or(f64::NAN)))
+            .collect()
+    }
+
+    fn wait_for(&self, query: &str, condition: impl Fn(&[(serde_json::Value, f64)]) -> bool) -> Vec<(serde_json::Value, f64)> {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let samples = self.query(query);
+            if condition(&samples) {
+                return samples;
+            }
+            assert!(Instant::now() < end, "{query} gives {samples:?}");
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Adds to a counter's file 100 times a second, by the clock, so that its rate is known.
+fn advance(file: &Path, from: u64, per_second: f64, end: &AtomicBool) {
+    let mut file = OpenOptions::new().write(true).open(file).expect("the counter is there");
+    let began = Instant::now();
+    while !end.load(Ordering::Relaxed) {
+        let value = from + (began.elapsed().as_secs_f64() * per_second) as u64;
+        use std::io::Seek as _;
+        file.rewind().and_then(|()| file.write_all(format!("{value}\n").as_bytes())).expect("the counter can be written");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+#[ignore = "needs Debian's prometheus: ./x test"]
+fn prometheus_sees_the_right_rate() {
+    let tree = tree::lay_out("mlx5");
+    let counter = tree.path().join("class/infiniband/mlx5_1/ports/1/hw_counters/np_cnp_sent");
+    let end = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let end = Arc::clone(&end);
+        // As many digits from the first to the last value: a reader never sees half of an old one.
+        std::thread::spawn(move || advance(&counter, 1_000_000, 5_000.0, &end))
+    };
+    let daemon = Daemon::start(&["run", "--sysfs", tree.path().to_str().expect("paths are text")]);
+    daemon.wait_until_ready();
+    let prometheus = Prometheus::scraping(daemon.address());
+    prometheus.wait_for("count_over_time(rocewatch_cnp_sent_total[30s])", |samples| samples.iter().any(|(_, n)| *n >= 20.0));
+    let rates = prometheus.query("rate(rocewatch_cnp_sent_total{device=\"mlx5_1\"}[15s])");
+    end.store(true, Ordering::Relaxed);
+    writer.join().expect("the writer ends");
+    assert_eq!(rates.len(), 1, "{rates:?}");
+    assert!((rates[0].1 - 5_000.0).abs() < 150.0, "{rates:?}");
+    let still = prometheus.query("rate(rocewatch_cnp_sent_total{device=\"mlx5_0\"}[15s])");
+    assert_eq!(still.iter().map(|(_, rate)| *rate).collect::<Vec<_>>(), [0.0]);
+}
+
+#[test]
+#[ignore = "needs Debian's prometheus: ./x test"]
+fn prometheus_takes_every_line_of_the_demo() {
+    let daemon = Daemon::start(&["demo"]);
+    daemon.wait_until_ready();
+    let prometheus = Prometheus::scraping(daemon.address());
+    prometheus.wait_for("up", |samples| samples.iter().any(|(_, up)| *up > 0.5));
+    let scraped = prometheus.wait_for("scrape_samples_scraped", |samples| samples.iter().any(|(_, n)| *n > 1000.0));
+    let shown = daemon.scrape().len() as f64;
+    assert!((scraped[0].1 - shown).abs() < shown * 0.05, "{} taken, {shown} shown", scraped[0].1);
+    prometheus.wait_for("histogram_quantile(0.99, rate(rocewatch_sampled_utilization_ratio_bucket[10s]))", |samples| {
+        samples.len() == 16 && samples.iter().all(|(_, quantile)| (0.0..=1.0).contains(quantile))
+    });
+}

@@ -1,0 +1,233 @@
+//! What the tests of the whole binary share: a daemon that ends with the test, a scrape, and a reader of expositions.
+
+#![allow(dead_code)] // each test program uses a part
+#![allow(clippy::disallowed_methods)] // tests start processes, wait and read files
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The binary under test: the one that cargo built, or the one that the guest was given.
+pub fn binary() -> PathBuf {
+    std::env::var_os("ROCEWATCH_BIN").map_or_else(|| env!("CARGO_BIN_EXE_rocewatch").into(), PathBuf::from)
+}
+
+/// Runs the binary to its end.
+pub fn run(arguments: &[&str]) -> Output {
+    Command::new(binary()).args(arguments).stdin(Stdio::null()).output().expect("the binary can be started")
+}
+
+/// A daemon on a port of its own; it is ended, by its own id, when it goes out of scope.
+pub struct Daemon {
+    child: Child,
+    address: SocketAddr,
+    log: Arc<Mutex<String>>,
+}
+
+impl Daemon {
+    /// Starts `rocewatch COMMAND ARGUMENTS --listen 127.0.0.1:0` and waits until it serves.
+    pub fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(binary())
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary can be started");
+        let mut lines = BufReader::new(child.stderr.take().expect("standard error is piped")).lines();
+        let log = Arc::new(Mutex::new(String::new()));
+        let address = loop {
+            let line = lines
+                .next()
+                .unwrap_or_else(|| panic!("the daemon ended early:\n{}", log.lock().unwrap()))
+                .expect("the log is text");
+            let address = address_in(&line);
+            append(&log, &line);
+            if let Some(address) = address {
+                break address;
+            }
+        };
+        let rest = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                append(&rest, &line);
+            }
+        });
+        Self { child, address, log }
+    }
+
+    /// Where it serves.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Answers to `GET path`: head and body.
+    pub fn get(&self, path: &str, headers: &[&str]) -> (String, Vec<u8>) {
+        get(self.address, path, headers)
+    }
+
+    /// The body of `GET path` as text; the answer has to be 200.
+    pub fn text(&self, path: &str) -> String {
+        let (head, body) = self.get(path, &[]);
+        assert!(head.starts_with("HTTP/1.1 200"), "GET {path}: {head}\n{}", String::from_utf8_lossy(&body));
+        String::from_utf8(body).expect("the answer is text")
+    }
+
+    /// What `/metrics` shows now.
+    pub fn scrape(&self) -> Metrics {
+        Metrics::parse(&self.text("/metrics"))
+    }
+
+    /// Waits until `condition` holds of a scrape; panics with `what` after `limit`.
+    pub fn wait_for(&self, what: &str, limit: Duration, condition: impl Fn(&Metrics) -> bool) -> Metrics {
+        let end = Instant::now() + limit;
+        loop {
+            let metrics = self.scrape();
+            if condition(&metrics) {
+                return metrics;
+            }
+            assert!(Instant::now() < end, "not within {limit:?}: {what}\nlog:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits until every source has been opened.
+    pub fn wait_until_ready(&self) {
+        let end = Instant::now() + Duration::from_secs(20);
+        while !self.get("/readyz", &[]).0.starts_with("HTTP/1.1 200") {
+            assert!(Instant::now() < end, "not ready within 20 s:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Sends a signal by name.
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").args(["-s", name, &self.id().to_string()]).status().expect("kill is there");
+        assert!(status.success());
+    }
+
+    /// Sends SIGTERM and gives the exit status and how long the end took.
+    pub fn terminate(mut self) -> (Option<i32>, Duration) {
+        let asked = Instant::now();
+        self.signal("TERM");
+        let status = self.child.wait().expect("the daemon can be waited for");
+        (status.code(), asked.elapsed())
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn append(log: &Mutex<String>, line: &str) {
+    let mut log = log.lock().unwrap();
+    log.push_str(line);
+    log.push('\n');
+}
+
+fn address_in(line: &str) -> Option<SocketAddr> {
+    let rest = line.split_once("serving http://")?.1;
+    rest.split_once("/metrics")?.0.parse().ok()
+}
+
+/// One request on a connection of its own.
+pub fn get(address: SocketAddr, path: &str, headers: &[&str]) -> (String, Vec<u8>) {
+    let mut stream = TcpStream::connect(address).expect("the daemon listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout can be set");
+    let mut request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n");
+    for header in headers {
+        request.push_str(header);
+        request.push_str("\r\n");
+    }
+    request.push_str("\r\n");
+    stream.write_all(request.as_bytes()).expect("the request can be sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("the answer can be read");
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("the answer has a head");
+    let head = String::from_utf8(answer[..end].to_vec()).expect("the head is text").to_lowercase();
+    let head = head.replacen("http/1.1", "HTTP/1.1", 1);
+    let body = answer[end + 4..].to_vec();
+    if head.contains("transfer-encoding: chunked") { (head, unchunk(&body)) } else { (head, body) }
+}
+
+fn unchunk(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        let line = rest.windows(2).position(|two| two == b"\r\n").expect("a chunk has a size");
+        let size = usize::from_str_radix(std::str::from_utf8(&rest[..line]).unwrap(), 16).expect("a size is hexadecimal");
+        rest = &rest[line + 2..];
+        if size == 0 {
+            return body;
+        }
+        body.extend_from_slice(&rest[..size]);
+        rest = &rest[size + 2..];
+    }
+}
+
+/// The samples of an exposition, by name and labels.
+#[derive(Debug, Clone)]
+pub struct Metrics(BTreeMap<String, f64>);
+
+impl Metrics {
+    /// Reads the text format; a sample that stands twice is an error.
+    pub fn parse(text: &str) -> Self {
+        let mut samples = BTreeMap::new();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (series, value) = line.rsplit_once(' ').unwrap_or_else(|| panic!("not a sample: {line}"));
+            let value = value.parse().unwrap_or_else(|_| panic!("not a number: {line}"));
+            assert!(samples.insert(series.to_owned(), value).is_none(), "the series stands twice: {series}");
+        }
+        Self(samples)
+    }
+
+    /// The series of this name that have all these labels.
+    pub fn all<'a>(&'a self, name: &'a str, labels: &'a [(&'a str, &'a str)]) -> impl Iterator<Item = (&'a str, f64)> {
+        self.0.iter().filter_map(move |(series, value)| {
+            let (found, rest) = series.split_once('{').unwrap_or((series, ""));
+            let has = |(label, wanted): &(&str, &str)| {
+                rest.split([',', '{', '}']).any(|pair| pair == format!("{label}=\"{wanted}\""))
+            };
+            (found == name && labels.iter().all(has)).then_some((series.as_str(), *value))
+        })
+    }
+
+    /// The value of the one series of this name with these labels, if it is there.
+    pub fn get(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+        let found: Vec<_> = self.all(name, labels).collect();
+        assert!(found.len() < 2, "more than one series {name}{labels:?}: {found:?}");
+        found.first().map(|(_, value)| *value)
+    }
+
+    /// The value of the one series of this name with these labels; it has to be there.
+    pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+        self.get(name, labels).unwrap_or_else(|| panic!("no series {name}{labels:?}"))
+    }
+
+    /// How many series there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Names of all families that have a series, without `_bucket`, `_sum` and `_count` of histograms.
+    pub fn names(&self) -> std::collections::BTreeSet<String> {
+        self.0.keys().map(|series| series.split('{').next().unwrap_or(series).to_owned()).collect()
+    }
+}

@@ -1,0 +1,33 @@
+//! Lays out a sysfs tree from its text form: `PATH = CONTENT` is a file, `PATH -> TARGET` a symbolic link.
+
+#![allow(clippy::disallowed_methods)] // writes the files of a test
+
+use std::fs;
+use std::path::Path;
+
+/// The tree of `tests/fixtures/NAME/sysfs.txt` in a folder that goes with the returned value.
+pub fn lay_out(name: &str) -> tempfile::TempDir {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name).join("sysfs.txt");
+    let text = fs::read_to_string(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        lay_line(folder.path(), line);
+    }
+    folder
+}
+
+fn lay_line(root: &Path, line: &str) {
+    let parent = |path: &Path| fs::create_dir_all(path.parent().expect("inside the tree")).expect("a folder can be made");
+    if let Some((path, content)) = line.split_once(" = ") {
+        let path = root.join(path);
+        parent(&path);
+        fs::write(path, format!("{content}\n")).expect("a file can be written");
+    } else if let Some((path, target)) = line.split_once(" -> ") {
+        let path = root.join(path);
+        parent(&path);
+        // The target need not be in the tree, but a driver's link is read as a name only.
+        std::os::unix::fs::symlink(target, path).expect("a link can be made");
+    } else {
+        panic!("neither a file nor a link: {line}");
+    }
+}
