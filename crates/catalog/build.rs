@@ -89,6 +89,10 @@ struct Family {
     kind: String,
     #[serde(default)]
     unit: String,
+    #[serde(default = "counters")]
+    origin: String,
+    #[serde(default = "live")]
+    status: String,
     help: String,
     #[serde(default)]
     labels: Vec<String>,
@@ -106,6 +110,14 @@ struct From {
 
 fn full_width() -> u8 {
     64
+}
+
+fn counters() -> String {
+    "counters".to_owned()
+}
+
+fn live() -> String {
+    "live".to_owned()
 }
 
 fn main() {
@@ -130,7 +142,12 @@ fn driver_files(data: &Path) -> Vec<(String, DriverFile)> {
         .expect("data/ is readable")
         .map(|entry| entry.expect("data/ is readable").path())
         .filter(|path| path.extension().is_some_and(|e| e == "toml") && !path.ends_with("metrics.toml"))
-        .map(|path| (path.file_name().expect("a file").to_string_lossy().into_owned(), parse(&path)))
+        .map(|path| {
+            (
+                path.file_name().expect("a file").to_string_lossy().into_owned(),
+                parse(&path),
+            )
+        })
         .collect();
     files.sort_by(|a, b| a.0.cmp(&b.0));
     files
@@ -146,14 +163,19 @@ fn camel(words: &str) -> String {
         .split(['.', '_'])
         .map(|word| {
             let mut letters = word.chars();
-            letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+            letters.next().map_or_else(String::new, |first| {
+                first.to_ascii_uppercase().to_string() + letters.as_str()
+            })
         })
         .collect()
 }
 
 fn write_signals(code: &mut String, files: &[(String, DriverFile)]) {
-    let signals: BTreeSet<&str> =
-        files.iter().flat_map(|(_, file)| &file.counter).map(|counter| counter.signal.as_str()).collect();
+    let signals: BTreeSet<&str> = files
+        .iter()
+        .flat_map(|(_, file)| &file.counter)
+        .map(|counter| counter.signal.as_str())
+        .collect();
     code.push_str(
         "/// What a counter means, whatever the driver; generated from `data/`.\n\
          #[allow(missing_docs)]\n\
@@ -172,7 +194,12 @@ fn write_signals(code: &mut String, files: &[(String, DriverFile)]) {
 fn write_drivers(code: &mut String, files: &[(String, DriverFile)]) {
     code.push_str("/// Every driver of the catalogue, by file name.\npub static DRIVERS: &[Driver] = &[\n");
     for (file, content) in files {
-        let Driver { name, bound_as, refresh_ms, notes } = &content.driver;
+        let Driver {
+            name,
+            bound_as,
+            refresh_ms,
+            notes,
+        } = &content.driver;
         let _ = writeln!(
             code,
             "    Driver {{ file: {file:?}, name: {name:?}, bound_as: &{bound_as:?}, refresh_ms: {refresh_ms}, notes: {notes:?},"
@@ -182,7 +209,14 @@ fn write_drivers(code: &mut String, files: &[(String, DriverFile)]) {
             write_entry(code, file, counter);
         }
         code.push_str("        ],\n        facts: &[\n");
-        for Fact { name, source, meaning, notes, cite } in &content.fact {
+        for Fact {
+            name,
+            source,
+            meaning,
+            notes,
+            cite,
+        } in &content.fact
+        {
             let _ = writeln!(
                 code,
                 "            Fact {{ name: {name:?}, source: {source:?}, meaning: {meaning:?}, notes: {notes:?}, cite: {cite:?} }},"
@@ -200,9 +234,31 @@ fn write_entry(code: &mut String, file: &str, counter: &Counter) {
         "rx" | "tx" => format!("Some(Direction::{})", camel(&counter.direction)),
         other => panic!("{place}: direction {other:?} is neither rx nor tx"),
     };
-    assert!((1..=64).contains(&counter.width), "{place}: width {} is not 1..=64", counter.width);
-    let Counter { name, extended, saturates, all_ones_is_missing, optional, rank, summed, .. } = counter;
-    let Counter { width, meaning, notes, reset, since, privilege, cite, .. } = counter;
+    assert!(
+        (1..=64).contains(&counter.width),
+        "{place}: width {} is not 1..=64",
+        counter.width
+    );
+    let Counter {
+        name,
+        extended,
+        saturates,
+        all_ones_is_missing,
+        optional,
+        rank,
+        summed,
+        ..
+    } = counter;
+    let Counter {
+        width,
+        meaning,
+        notes,
+        reset,
+        since,
+        privilege,
+        cite,
+        ..
+    } = counter;
     let _ = writeln!(
         code,
         "            Entry {{ name: {name:?}, source: SourceKind::{}, signal: Signal::{}, per: Per::{}, direction: {direction}, \
@@ -225,7 +281,11 @@ fn write_names(code: &mut String, files: &[(String, DriverFile)]) {
             for (name, index) in expand(&counter.name) {
                 let key = (d, camel(&counter.source), name.clone());
                 let row = format!("    ({d}, SourceKind::{}, {name:?}, {e}, {index}),", key.1);
-                assert!(rows.insert(key, row).is_none(), "{file}: counter {name:?} of {} stands twice", counter.source);
+                assert!(
+                    rows.insert(key, row).is_none(),
+                    "{file}: counter {name:?} of {} stands twice",
+                    counter.source
+                );
             }
         }
     }
@@ -241,41 +301,84 @@ fn write_names(code: &mut String, files: &[(String, DriverFile)]) {
 
 /// The order in which `SourceKind` declares its variants, which is the order in which it compares.
 fn source_order(source: &str) -> usize {
-    ["Ethtool", "HwCounters", "DeviceCounters", "PortCounters", "Link", "Settings", "Dcb"]
-        .iter()
-        .position(|known| *known == source)
-        .unwrap_or_else(|| panic!("unknown source {source}"))
+    [
+        "Ethtool",
+        "HwCounters",
+        "DeviceCounters",
+        "PortCounters",
+        "Link",
+        "Settings",
+        "Dcb",
+    ]
+    .iter()
+    .position(|known| *known == source)
+    .unwrap_or_else(|| panic!("unknown source {source}"))
 }
 
 fn expand(pattern: &str) -> Vec<(String, String)> {
-    let placeholders =
-        [("{prio}", "Priority", 8), ("{tc}", "TrafficClass", 8), ("{q}", "Queue", 8), ("{lane}", "Lane", 8), ("{dscp}", "Dscp", 64)];
+    let placeholders = [
+        ("{prio}", "Priority", 8),
+        ("{tc}", "TrafficClass", 8),
+        ("{q}", "Queue", 8),
+        ("{lane}", "Lane", 8),
+        ("{dscp}", "Dscp", 64),
+    ];
     for (placeholder, variant, count) in placeholders {
         if pattern.contains(placeholder) {
             return (0..count)
-                .map(|i| (pattern.replace(placeholder, &i.to_string()), format!("Some(Index::{variant}({i}))")))
+                .map(|i| {
+                    (
+                        pattern.replace(placeholder, &i.to_string()),
+                        format!("Some(Index::{variant}({i}))"),
+                    )
+                })
                 .collect();
         }
     }
-    assert!(!pattern.contains('{'), "counter {pattern:?} has an unknown placeholder");
+    assert!(
+        !pattern.contains('{'),
+        "counter {pattern:?} has an unknown placeholder"
+    );
     vec![(pattern.to_owned(), "None".to_owned())]
 }
 
 fn write_families(code: &mut String, metrics: &MetricsFile, files: &[(String, DriverFile)]) {
-    let known: BTreeSet<&str> =
-        files.iter().flat_map(|(_, file)| &file.counter).map(|counter| counter.signal.as_str()).collect();
+    let known: BTreeSet<&str> = files
+        .iter()
+        .flat_map(|(_, file)| &file.counter)
+        .map(|counter| counter.signal.as_str())
+        .collect();
     code.push_str("/// Every metric family of the contract, in the order in which they are exposed.\n");
     code.push_str("pub static FAMILIES: &[Family] = &[\n");
-    for Family { name, kind, unit, help, labels, from } in &metrics.family {
+    for Family {
+        name,
+        kind,
+        unit,
+        origin,
+        status,
+        help,
+        labels,
+        from,
+    } in &metrics.family
+    {
         let _ = writeln!(
             code,
-            "    Family {{ name: {name:?}, kind: FamilyKind::{}, unit: {unit:?}, help: {help:?}, labels: &{labels:?}, from: &[",
-            camel(kind)
+            "    Family {{ name: {name:?}, kind: FamilyKind::{}, unit: {unit:?}, origin: Origin::{}, status: Status::{}, help: {help:?}, labels: &{labels:?}, from: &[",
+            camel(kind),
+            camel(origin),
+            camel(status)
         );
         for From { signal, labels } in from {
-            assert!(known.contains(signal.as_str()), "metrics.toml: family {name:?} names the unknown signal {signal:?}");
+            assert!(
+                known.contains(signal.as_str()),
+                "metrics.toml: family {name:?} names the unknown signal {signal:?}"
+            );
             let labels: Vec<_> = labels.iter().collect();
-            let _ = writeln!(code, "        From {{ signal: Signal::{}, labels: &{labels:?} }},", camel(signal));
+            let _ = writeln!(
+                code,
+                "        From {{ signal: Signal::{}, labels: &{labels:?} }},",
+                camel(signal)
+            );
         }
         code.push_str("    ] },\n");
     }

@@ -74,7 +74,10 @@ impl Signal {
     /// The signal of this dotted name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        SIGNALS.binary_search_by_key(&name, |(name, _)| name).ok().map(|i| SIGNALS[i].1)
+        SIGNALS
+            .binary_search_by_key(&name, |(name, _)| name)
+            .ok()
+            .map(|i| SIGNALS[i].1)
     }
 }
 
@@ -190,7 +193,10 @@ pub struct Scale {
 
 impl Scale {
     /// The base unit itself.
-    pub const ONE: Self = Self { multiply: 1, decimals: 0 };
+    pub const ONE: Self = Self {
+        multiply: 1,
+        decimals: 0,
+    };
 
     /// The value in base units.
     #[must_use]
@@ -261,7 +267,12 @@ pub struct Width {
 
 impl Width {
     /// A plain 64-bit counter.
-    pub const FULL: Self = Self { bits: 64, extended: false, saturates: false, all_ones_is_missing: false };
+    pub const FULL: Self = Self {
+        bits: 64,
+        extended: false,
+        saturates: false,
+        all_ones_is_missing: false,
+    };
 
     /// The largest value of the counter.
     #[must_use]
@@ -366,9 +377,14 @@ pub fn meaning(driver: &str, source: SourceKind, counter: &str) -> Option<Meanin
         .enumerate()
         .filter(|(_, file)| file.bound_as.iter().any(|name| *name == driver || *name == "*"))
         .find_map(|(d, file)| {
-            let row = NAMES.binary_search_by(|row| (row.0, row.1, row.2).cmp(&(d, source, counter))).ok()?;
+            let row = NAMES
+                .binary_search_by(|row| (row.0, row.1, row.2).cmp(&(d, source, counter)))
+                .ok()?;
             let (_, _, _, entry, index) = NAMES[row];
-            Some(Meaning { entry: &file.entries[entry], index })
+            Some(Meaning {
+                entry: &file.entries[entry],
+                index,
+            })
         })
 }
 
@@ -383,6 +399,28 @@ pub enum FamilyKind {
     Histogram,
 }
 
+/// Where the values of a family come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The signals of `from`, in base units.
+    Counters,
+    /// The counters of one source as the driver names and scales them.
+    Raw,
+    /// Calculated from counters or from facts of the port.
+    Derived,
+    /// What the agent tells of itself.
+    Agent,
+}
+
+/// Whether a family is exposed yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Exposed.
+    Live,
+    /// Named so that nothing else takes the name; not exposed yet.
+    Planned,
+}
+
 /// One metric family of the contract.
 #[derive(Debug)]
 pub struct Family {
@@ -392,6 +430,10 @@ pub struct Family {
     pub kind: FamilyKind,
     /// The unit that the name ends in, for OpenMetrics `# UNIT`; may be empty.
     pub unit: &'static str,
+    /// Where its values come from.
+    pub origin: Origin,
+    /// Whether it is exposed yet.
+    pub status: Status,
     /// HELP, in a sentence.
     pub help: &'static str,
     /// Label names, in the order in which they are exposed.
@@ -407,6 +449,33 @@ pub struct From {
     pub signal: Signal,
     /// Labels that the signal fixes, such as `direction` or `error`.
     pub labels: &'static [(&'static str, &'static str)],
+}
+
+impl Family {
+    /// The label that an index fills, and with it the rule of which counters the family takes: with the label
+    /// `priority` those of one priority, with `lane` those of one lane, with neither those without an index.
+    #[must_use]
+    pub fn index_label(&self) -> Option<&'static str> {
+        self.labels
+            .iter()
+            .copied()
+            .find(|label| matches!(*label, "priority" | "lane"))
+    }
+
+    /// How `meaning` goes out under this family; `None` if it does not.
+    #[must_use]
+    pub fn takes(&self, meaning: &Meaning) -> Option<&'static From> {
+        let index_label = match meaning.index {
+            None => None,
+            Some(Index::Priority(_)) => Some("priority"),
+            Some(Index::Lane(_)) => Some("lane"),
+            Some(Index::TrafficClass(_) | Index::Queue(_) | Index::Dscp(_)) => return None,
+        };
+        if index_label != self.index_label() {
+            return None;
+        }
+        self.from.iter().find(|from| from.signal == meaning.signal())
+    }
 }
 
 /// The family of this name.
