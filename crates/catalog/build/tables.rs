@@ -17,18 +17,13 @@ fn camel(words: &str) -> String {
 }
 
 pub(crate) fn write_signals(code: &mut String, files: &[(String, DriverFile)]) {
-    let signals: BTreeSet<&str> = files
-        .iter()
-        .flat_map(|(_, file)| &file.counter)
-        .map(|counter| counter.signal.as_str())
-        .collect();
+    let signals = signal_names(files);
     code.push_str(
         "/// What a counter means, whatever the driver; generated from `data/`.\n\
-         #[allow(missing_docs)]\n\
          #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]\npub enum Signal {\n",
     );
     for signal in &signals {
-        let _ = writeln!(code, "    {},", camel(signal));
+        let _ = writeln!(code, "    /// `{signal}`\n    {},", camel(signal));
     }
     code.push_str("}\n\npub(crate) static SIGNALS: &[(&str, Signal)] = &[\n");
     for signal in &signals {

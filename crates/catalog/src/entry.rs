@@ -19,6 +19,7 @@ pub enum Index {
 
 /// What one value of a counter covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+// The names are the field's own words.
 #[allow(missing_docs)]
 pub enum Per {
     Port,
@@ -152,6 +153,7 @@ impl Entry {
 
 /// Something worth knowing of a driver that is not sampled as a counter.
 #[derive(Debug)]
+// The fields are those of an entry.
 #[allow(missing_docs)]
 pub struct Fact {
     pub name: &'static str,

@@ -2,6 +2,7 @@
 
 /// The unit that a driver counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+// `as_str` says what the names say.
 #[allow(missing_docs)]
 pub enum Unit {
     Packets,

@@ -1,6 +1,6 @@
 //! `docs/counters.md`: what each driver's counters mean.
 
-use super::{anchor, bindings, code, family_of, metric_link, sentence, vocabularies};
+use super::{anchor, bindings, code, metric_link, sentence, series_link, series_of, vocabularies};
 use crate::{DRIVERS, Driver, Entry, FAMILIES, Family, Origin, SourceKind, UNEXPOSED, Width};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -92,7 +92,7 @@ fn write_matrix(text: &mut String) {
 fn mark(bound_as: &str, family: &Family) -> &'static str {
     let ways: Vec<_> = vocabularies(bound_as)
         .flat_map(|driver| driver.entries.iter().map(move |entry| (driver, entry)))
-        .filter(|(_, entry)| family_of(entry).is_some_and(|fed| fed.name == family.name))
+        .filter(|(_, entry)| series_of(entry).is_some_and(|(fed, _)| fed.name == family.name))
         .collect();
     let on_condition = |(driver, entry): &(&Driver, &Entry)| entry.optional || driver.name.ends_with("_oot");
     match ways.iter().all(on_condition) {
@@ -166,9 +166,12 @@ fn write_table(text: &mut String, entries: &[&'static Entry]) {
     }
 }
 
-/// The signal, and the metric that it goes out under.
+/// The series that it goes out as, and the signal.
 fn destination(entry: &'static Entry) -> String {
-    let metric = family_of(entry).map_or_else(|| "raw only".to_owned(), metric_link);
+    let metric = series_of(entry).map_or_else(
+        || "raw only".to_owned(),
+        |(family, from)| series_link(family, from),
+    );
     format!("{metric}<br>{}", code(entry.signal.as_str()))
 }
 

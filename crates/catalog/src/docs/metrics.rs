@@ -1,6 +1,6 @@
 //! `docs/metrics.md`: the metric reference.
 
-use super::{anchor, code, driver_link, family_of};
+use super::{anchor, code, driver_link, series_of};
 use crate::{DRIVERS, FAMILIES, Family, FamilyKind, From, Origin, Status};
 use std::fmt::Write as _;
 
@@ -72,34 +72,30 @@ fn kind(kind: FamilyKind) -> &'static str {
 }
 
 fn own_labels(family: &Family) -> String {
-    let labels: Vec<_> = match family.labels {
-        ["device", "port", "netdev", own @ ..] => own.iter().map(|label| code(label)).collect(),
-        [] => return "none, and none of the port".to_owned(),
-        others => {
-            return format!(
-                "{} only",
-                others
-                    .iter()
-                    .map(|label| code(label))
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            );
-        }
-    };
-    labels.join(", ")
+    match family.labels {
+        ["device", "port", "netdev", own @ ..] => codes(own),
+        [] => "none, and none of the port".to_owned(),
+        others => format!("{} only", codes(others)),
+    }
+}
+
+fn codes(names: &[&str]) -> String {
+    names.iter().map(|name| code(name)).collect::<Vec<_>>().join(", ")
 }
 
 fn write_family(text: &mut String, family: &'static Family) {
     let _ = writeln!(text, "\n### {}\n", family.exposed_name());
-    let mut line = kind(family.kind).to_owned();
-    if !family.unit.is_empty() {
-        let _ = write!(line, " in {}", family.unit.replace('_', " "));
-    }
-    if !family.labels.is_empty() {
-        let labels: Vec<_> = family.labels.iter().map(|label| code(label)).collect();
-        let _ = write!(line, ", labels {}", labels.join(", "));
-    }
-    let _ = writeln!(text, "*{line}*\n\n{}", family.help);
+    let unit = match family.unit {
+        "" => String::new(),
+        "ratio" => ", a ratio".to_owned(),
+        other => format!(" in {}", other.replace('_', " ")),
+    };
+    let labels = if family.labels.is_empty() {
+        String::new()
+    } else {
+        format!(", labels {}", codes(family.labels))
+    };
+    let _ = writeln!(text, "*{}{unit}{labels}*\n\n{}", kind(family.kind), family.help);
     if family.status == Status::Planned {
         text.push_str("\n**Planned.** The name is kept; nothing is exposed under it yet.\n");
     }
@@ -142,7 +138,8 @@ fn counted_by(family: &Family, from: &From) -> Vec<String> {
         .iter()
         .filter(|driver| {
             driver.entries.iter().any(|entry| {
-                entry.signal == from.signal && family_of(entry).is_some_and(|fed| fed.name == family.name)
+                entry.signal == from.signal
+                    && series_of(entry).is_some_and(|(fed, _)| fed.name == family.name)
             })
         })
         .map(driver_link)

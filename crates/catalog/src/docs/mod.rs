@@ -3,19 +3,21 @@
 mod counters;
 mod metrics;
 
-use crate::{DRIVERS, Driver, Entry, FAMILIES, Family, Meaning};
+use crate::{DRIVERS, Driver, Entry, FAMILIES, Family, From, Meaning};
 use std::collections::BTreeSet;
 
 pub use counters::counters;
 pub use metrics::metrics;
 
-/// The family that `entry` goes out under.
-fn family_of(entry: &'static Entry) -> Option<&'static Family> {
+/// The family that `entry` goes out under, and how.
+fn series_of(entry: &'static Entry) -> Option<(&'static Family, &'static From)> {
     let meaning = Meaning {
         entry,
         index: entry.first_index(),
     };
-    FAMILIES.iter().find(|family| family.takes(&meaning).is_some())
+    FAMILIES
+        .iter()
+        .find_map(|family| family.takes(&meaning).map(|from| (family, from)))
 }
 
 /// The names that devices are bound to, without those whose vocabularies are all part of another's.
@@ -92,6 +94,20 @@ fn metric_link(family: &Family) -> String {
     format!("[`{name}`](metrics.md#{})", anchor(&name))
 }
 
+/// One series as a link into `metrics.md`, with the labels that the signal fixes.
+fn series_link(family: &Family, from: &From) -> String {
+    let labels: Vec<_> = from
+        .labels
+        .iter()
+        .map(|(name, value)| format!("{name}=\"{value}\""))
+        .collect();
+    if labels.is_empty() {
+        return metric_link(family);
+    }
+    let name = family.exposed_name();
+    format!("[`{name}{{{}}}`](metrics.md#{})", labels.join(","), anchor(&name))
+}
+
 /// A vocabulary as a link into `counters.md`.
 fn driver_link(driver: &Driver) -> String {
     let heading = counters::heading(driver);
@@ -100,4 +116,31 @@ fn driver_link(driver: &Driver) -> String {
         counters::short_name(driver),
         anchor(&heading)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anchors_are_those_of_rendered_markdown() {
+        assert_eq!(
+            anchor("mlx5_ib: NVIDIA ConnectX, RoCE side"),
+            "mlx5_ib-nvidia-connectx-roce-side"
+        );
+        assert_eq!(anchor("bnxt_en, `ethtool -S`"), "bnxt_en-ethtool--s");
+    }
+
+    #[test]
+    fn remarks_become_sentences_and_names_stay_names() {
+        assert_eq!(sentence("needs the capability"), "Needs the capability.");
+        assert_eq!(sentence("rp_cnp_handled is better."), "rp_cnp_handled is better.");
+    }
+
+    #[test]
+    fn a_vocabulary_within_another_is_no_column() {
+        let columns = bindings();
+        assert!(columns.contains(&"ice") && columns.contains(&"mlx5_core"));
+        assert!(!columns.contains(&"irdma") && !columns.contains(&"siw") && !columns.contains(&"*"));
+    }
 }
