@@ -168,7 +168,8 @@ pub struct Fact {
 pub struct Driver {
     /// Name of the file under `data/`.
     pub file: &'static str,
-    /// The vocabulary's name: the driver's, with `_oot` for a vendor's out-of-tree names; `*` for the kernel's own.
+    /// The vocabulary's name: the driver's, with `_oot` where a driver has a second one, which its vendor's
+    /// out-of-tree version began; `*` for the kernel's own.
     pub name: &'static str,
     /// The drivers, as the `device/driver` link names them, on whose devices these counters appear.
     pub bound_as: &'static [&'static str],

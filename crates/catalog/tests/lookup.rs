@@ -69,17 +69,28 @@ fn a_counter_of_the_device_comes_before_one_of_the_port_by_the_same_name() {
 
 #[test]
 fn bnxt_speaks_two_vocabularies() {
-    for (in_tree, out_of_tree, both) in [
+    for (old, new, both) in [
+        ("tx_cnp_pkts", "np_cnp_pkts", "cnp.tx"),
         ("tx_cnp_pkts", "np_cnp_sent", "cnp.tx"),
+        ("rx_cnp_pkts", "rp_cnp_handled", "cnp.rx"),
         ("rx_ecn_marked_pkts", "np_ecn_marked_roce_packets", "ecn.rx_ce"),
         ("oos_drop_count", "out_of_sequence", "roce.rx_out_of_sequence"),
+        ("to_retransmits", "local_ack_timeout_err", "roce.ack_timeout"),
+        ("rx_write_req", "rx_write_requests", "roce.rx_write_requests"),
     ] {
-        assert_eq!(signal("bnxt_en", SourceKind::HwCounters, in_tree), both);
-        assert_eq!(signal("bnxt_en", SourceKind::HwCounters, out_of_tree), both);
+        assert_eq!(signal("bnxt_en", SourceKind::HwCounters, old), both);
+        assert_eq!(signal("bnxt_en", SourceKind::HwCounters, new), both);
     }
-    assert_eq!(signal("bnxt_en", SourceKind::HwCounters, "rx_cnp_pkts"), "cnp.rx");
+}
+
+#[test]
+fn what_bnxt_calls_handled_is_not_what_mlx5_calls_handled() {
     assert_eq!(
         signal("bnxt_en", SourceKind::HwCounters, "rp_cnp_handled"),
+        "cnp.rx"
+    );
+    assert_eq!(
+        signal("mlx5_core", SourceKind::HwCounters, "rp_cnp_handled"),
         "cnp.rx_handled"
     );
 }

@@ -28,8 +28,8 @@ How to read it:
 ";
 
 const MATRIX_KEY: &str = "\
-By the driver that the device is bound to; what the kernel tells of any NIC is left out. ● it counts; ○ it counts under
-a condition: a counter that has to be switched on, or the vendor's own driver instead of Linux's.
+By the driver that the device is bound to; what the kernel tells of any NIC is left out. ● it counts; ○ it counts once
+an optional counter is switched on.
 
 ";
 
@@ -91,11 +91,10 @@ fn write_matrix(text: &mut String) {
 
 fn mark(bound_as: &str, family: &Family) -> &'static str {
     let ways: Vec<_> = vocabularies(bound_as)
-        .flat_map(|driver| driver.entries.iter().map(move |entry| (driver, entry)))
-        .filter(|(_, entry)| series_of(entry).is_some_and(|(fed, _)| fed.name == family.name))
+        .flat_map(|driver| driver.entries)
+        .filter(|entry| series_of(entry).is_some_and(|(fed, _)| fed.name == family.name))
         .collect();
-    let on_condition = |(driver, entry): &(&Driver, &Entry)| entry.optional || driver.name.ends_with("_oot");
-    match ways.iter().all(on_condition) {
+    match ways.iter().all(|entry| entry.optional) {
         _ if ways.is_empty() => "",
         true => "○",
         false => "●",
