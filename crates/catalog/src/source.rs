@@ -1,0 +1,55 @@
+//! The ways of asking the kernel.
+
+use std::fmt;
+
+/// One way of asking the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SourceKind {
+    /// The driver's own statistics, `ethtool -S`. Under rtnl.
+    Ethtool,
+    /// RDMA counters of a port: `ports/N/hw_counters`, RDMA netlink `STAT_GET`.
+    HwCounters,
+    /// RDMA counters of a whole device: `/sys/class/infiniband/DEVICE/hw_counters`.
+    DeviceCounters,
+    /// InfiniBand performance-management counters: `ports/N/counters`. One firmware command a file on mlx5.
+    PortCounters,
+    /// Carrier and its up and down counts. Never under rtnl.
+    Link,
+    /// Speed, lanes, pause, FEC by ethtool netlink. Under rtnl.
+    Settings,
+    /// PFC, ETS and the APP table by DCB netlink. Under rtnl.
+    Dcb,
+}
+
+impl SourceKind {
+    /// Every source, in the order in which they are shown.
+    pub const ALL: [Self; 7] = [
+        Self::Ethtool,
+        Self::HwCounters,
+        Self::DeviceCounters,
+        Self::PortCounters,
+        Self::Link,
+        Self::Settings,
+        Self::Dcb,
+    ];
+
+    /// The name that labels, the API and the configuration use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ethtool => "ethtool",
+            Self::HwCounters => "hw_counters",
+            Self::DeviceCounters => "device_counters",
+            Self::PortCounters => "port_counters",
+            Self::Link => "link",
+            Self::Settings => "settings",
+            Self::Dcb => "dcb",
+        }
+    }
+}
+
+impl fmt::Display for SourceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
