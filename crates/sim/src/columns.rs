@@ -2,7 +2,8 @@
 //!
 //! The names come from the catalogue; the model knows signals alone.
 
-use crate::rail::{RDMA_PRIORITY, Rail};
+use crate::counted::RDMA_PRIORITY;
+use crate::rail::Rail;
 use catalog::{Entry, Index, Meaning, Per, Signal, SourceKind, Unit};
 use model::ABSENT;
 

@@ -116,7 +116,7 @@ pub(crate) struct Passed {
     /// Seconds for which PFC stopped the own sender.
     pub(crate) paused: f64,
     /// How often it did.
-    pub(crate) pauses: f64,
+    pub(crate) episodes: f64,
     /// Seconds for which the queue had something to send.
     pub(crate) busy: f64,
 }
@@ -130,7 +130,7 @@ impl Passed {
         self.cnps += other.cnps;
         self.cnps_own += other.cnps_own;
         self.paused += other.paused;
-        self.pauses += other.pauses;
+        self.episodes += other.episodes;
         self.busy += other.busy;
     }
 }
@@ -146,6 +146,8 @@ pub(crate) struct Load {
     pub(crate) burst: f64,
     /// 0..=1, from the beginning.
     pub(crate) burst_share: f64,
+    /// The other senders begin with new flows, which no limiter holds yet.
+    pub(crate) fresh: bool,
     /// What the egress passes.
     pub(crate) service: f64,
 }
@@ -187,6 +189,9 @@ impl Path {
 
     /// Carries `load` for `span` seconds: at once while nothing queues and no limiter acts, else by DCQCN's intervals.
     pub(crate) fn carry(&mut self, span: f64, load: &Load) -> Passed {
+        if load.fresh {
+            self.others = Senders::new(self.others.flows);
+        }
         if self.is_calm(load) {
             return self.interval(span, load.own, load.others, load.service);
         }
@@ -218,13 +223,13 @@ impl Path {
         if arriving > 0.0 {
             self.own_share = own / arriving;
         }
-        let (paused, pauses) = self.pause(span, arriving, service);
+        let (paused, episodes) = self.pause(span, arriving, service);
         let before = self.queue;
         let offered = before + arriving * (span - paused);
         self.queue = (offered - service * span).clamp(0.0, XOFF);
         let delivered = offered - self.queue;
 
-        let marking = marking((before + self.queue) / 2.0);
+        let marking = marking(f64::midpoint(before, self.queue));
         let delivered_own = delivered * self.own_share;
         let cnps_own = self.own.notify(marking, delivered_own, span);
         let cnps_others = self.others.notify(marking, delivered - delivered_own, span);
@@ -237,7 +242,7 @@ impl Path {
             cnps: cnps_own + cnps_others,
             cnps_own,
             paused: if stopped { paused } else { 0.0 },
-            pauses: if stopped { pauses } else { 0.0 },
+            episodes: if stopped { episodes } else { 0.0 },
             busy: if self.queue > 0.0 {
                 span
             } else {
@@ -307,7 +312,7 @@ mod tests {
     #[test]
     fn marking_is_red() {
         assert!(marking(K_MIN).abs() < 1e-12);
-        assert!((marking((K_MIN + K_MAX) / 2.0) - P_MAX / 2.0).abs() < 1e-12);
+        assert!((marking(f64::midpoint(K_MIN, K_MAX)) - P_MAX / 2.0).abs() < 1e-12);
         assert!((marking(K_MAX) - P_MAX).abs() < 1e-12);
         assert!((marking(K_MAX + 1.0) - 1.0).abs() < 1e-12);
     }

@@ -5,7 +5,9 @@
 //! values. `docs/simulation.md` tells what the model is and what it is not.
 
 mod columns;
+mod counted;
 mod fabric;
+mod job;
 mod rail;
 mod rng;
 mod scenario;

@@ -1,30 +1,20 @@
 //! One NIC of the server: what crosses its port, and everything that it has counted.
 
+use crate::counted::{CNP_PRIORITY, Counted, OTHER_PRIORITY, PFC_HOLD, RDMA_PRIORITY, Way};
 use crate::fabric::{CAPACITY, DATA_FRAME, LINE, Load, OTHER_SENDERS, Passed, Path};
+use crate::job::{Done, Towards, Wants, Wave};
 use crate::rng::Rng;
-
-/// Priority of the RDMA traffic, the only one with PFC.
-pub(crate) const RDMA_PRIORITY: usize = 3;
-/// Priority of CNPs.
-pub(crate) const CNP_PRIORITY: usize = 6;
-/// Priority of everything else.
-const OTHER_PRIORITY: usize = 0;
+use crate::scenario::Fault;
 
 /// An ACK and a CNP on the wire, FCS included, bytes.
 const ACK_FRAME: f64 = 66.0;
 const CNP_FRAME: f64 = 78.0;
-/// A PFC frame, bytes.
-const PFC_FRAME: f64 = 64.0;
-/// FCS, which the per-function counters leave out, bytes.
-const FCS: f64 = 4.0;
 /// A requester asks for an ACK this often, in packets.
 const ACK_EVERY: f64 = 16.0;
 /// Packets of an RDMA WRITE of 512 KiB.
 const WRITE_PACKETS: f64 = 128.0;
 /// Mean Ethernet frame of management, bytes.
 const OTHER_FRAME: f64 = 320.0;
-/// Time for which one PFC frame holds a class at 400G: 65 535 quanta of 512 bit times, seconds.
-const PFC_HOLD: f64 = 65_535.0 * 512.0 / (LINE * 8.0);
 /// A peer that goes on pausing refreshes at half of that.
 const PFC_REFRESH: f64 = PFC_HOLD / 2.0;
 /// What a slow host takes of the line.
@@ -33,133 +23,11 @@ const SLOW_DRAIN: f64 = 0.55;
 const NIC_XON_BELOW: f64 = 256e3;
 /// ACK timeout of a queue pair: NCCL's `NCCL_IB_TIMEOUT` of 18, 4.096 us * 2^18, seconds.
 const ACK_TIMEOUT: f64 = 4.096e-6 * 262_144.0;
+/// Copy engines and the host do not feed the NIC evenly from one millisecond to the next.
+const UNEVEN_FROM: f64 = 0.96;
+const UNEVEN_TO: f64 = 1.0;
 /// Share of a bad second above which mlx5 counts it as stalled, percent.
 const STALL_PERCENT: f64 = 30.0;
-
-/// Frames of one priority in one direction.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Frames {
-    pub(crate) packets: f64,
-    pub(crate) bytes: f64,
-}
-
-impl Frames {
-    fn add(&mut self, packets: f64, size: f64) {
-        self.packets += packets;
-        self.bytes += packets * size;
-    }
-
-    /// Bytes as the function's counters have them.
-    fn without_fcs(self) -> f64 {
-        self.bytes - FCS * self.packets
-    }
-}
-
-/// PFC on [`RDMA_PRIORITY`] in one direction.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pause {
-    pub(crate) frames: f64,
-    pub(crate) nanoseconds: f64,
-    /// XOFF to XON.
-    pub(crate) transitions: f64,
-}
-
-impl Pause {
-    /// `pauses` episodes of `seconds` together, each of one XOFF, its refreshes and one XON.
-    fn add(&mut self, pauses: f64, seconds: f64) {
-        let refreshes = if pauses > 0.0 {
-            pauses * (seconds / pauses / PFC_HOLD).floor()
-        } else {
-            0.0
-        };
-        self.frames += 2.0 * pauses + refreshes;
-        self.nanoseconds += seconds * 1e9;
-        self.transitions += pauses;
-    }
-}
-
-/// One direction of the port.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Way {
-    pub(crate) priority: [Frames; 8],
-    pub(crate) pause: Pause,
-}
-
-impl Way {
-    pub(crate) fn port_bytes(&self) -> f64 {
-        self.priority.iter().map(|frames| frames.bytes).sum::<f64>() + self.pause.frames * PFC_FRAME
-    }
-
-    pub(crate) fn port_packets(&self) -> f64 {
-        self.priority.iter().map(|frames| frames.packets).sum::<f64>() + self.pause.frames
-    }
-
-    pub(crate) fn rdma_bytes(&self) -> f64 {
-        self.priority[RDMA_PRIORITY].without_fcs() + self.priority[CNP_PRIORITY].without_fcs()
-    }
-
-    pub(crate) fn rdma_packets(&self) -> f64 {
-        self.priority[RDMA_PRIORITY].packets + self.priority[CNP_PRIORITY].packets
-    }
-
-    pub(crate) fn other_bytes(&self) -> f64 {
-        self.priority[OTHER_PRIORITY].without_fcs()
-    }
-}
-
-/// What retransmission and the link count.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counted {
-    pub(crate) marked: f64,
-    pub(crate) cnps_sent: f64,
-    pub(crate) cnps_handled: f64,
-    pub(crate) write_requests: f64,
-    pub(crate) ack_timeouts: f64,
-    pub(crate) out_of_sequence: f64,
-    pub(crate) sequence_naks: f64,
-    pub(crate) duplicates: f64,
-    pub(crate) adaptive_retransmissions: f64,
-    pub(crate) tx_discards: f64,
-    pub(crate) fec_corrected_bits: f64,
-    pub(crate) fec_corrected_blocks: f64,
-    pub(crate) symbol_errors: f64,
-    pub(crate) over_threshold: f64,
-    pub(crate) stalled_seconds: f64,
-    pub(crate) carrier_up: f64,
-    pub(crate) carrier_down: f64,
-    pub(crate) link_down: f64,
-}
-
-/// Which path an incast meets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Towards {
-    /// The egress to this node: it marks what we receive, and we send CNPs.
-    Us,
-    /// The egress to our peer: we receive CNPs, and pause.
-    Peer,
-}
-
-/// What the job and the fabric want of a rail for a tick.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Orders {
-    /// What the job has to send, bytes per second.
-    pub(crate) tx: f64,
-    /// What the peer has to send to us, bytes per second.
-    pub(crate) rx: f64,
-    /// True while a collective has begun and not ended.
-    pub(crate) in_collective: bool,
-    pub(crate) incast: Option<Towards>,
-    pub(crate) storm: bool,
-    pub(crate) slow_receiver: bool,
-    pub(crate) carrier_lost: bool,
-}
-
-/// What the job got through in a tick, bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Done {
-    pub(crate) tx: f64,
-    pub(crate) rx: f64,
-}
 
 /// Short collisions with other traffic, which every fabric has.
 #[derive(Clone, Debug)]
@@ -171,7 +39,7 @@ struct Bursts {
 
 impl Bursts {
     /// Seconds between two collisions on one path, on average.
-    const MEAN: f64 = 3.0;
+    const MEAN: f64 = 2.0;
 
     fn new(mut rng: Rng) -> Self {
         let until = rng.wait(Self::MEAN);
@@ -182,8 +50,8 @@ impl Bursts {
     fn disturb(&mut self, span: f64, load: &mut Load) {
         self.until -= span;
         if self.until <= 0.0 {
-            load.burst = CAPACITY * self.rng.between(0.12, 0.20);
-            load.burst_share = (self.rng.between(150e-6, 350e-6) / span).min(1.0);
+            load.burst = CAPACITY * self.rng.between(0.14, 0.24);
+            load.burst_share = (self.rng.between(150e-6, 400e-6) / span).min(1.0);
             self.until = self.rng.wait(Self::MEAN);
         }
     }
@@ -204,6 +72,7 @@ pub(crate) struct Rail {
     towards_us: Path,
     peer_bursts: Bursts,
     our_bursts: Bursts,
+    unevenness: Rng,
     /// Corrected bits per bit received.
     bit_error_rate: f64,
     /// Management traffic, bytes per second.
@@ -226,6 +95,7 @@ impl Rail {
             towards_us: Path::new(),
             peer_bursts: Bursts::new(rng.split()),
             our_bursts: Bursts::new(rng.split()),
+            unevenness: rng.split(),
             bit_error_rate: rng.between(0.4e-8, 3e-8),
             other_rate: rng.between(80e3, 250e3),
             held: false,
@@ -258,21 +128,21 @@ impl Rail {
     }
 
     /// Lets `span` seconds pass.
-    pub(crate) fn tick(&mut self, span: f64, orders: &Orders) -> Done {
-        self.set_carrier(!orders.carrier_lost, orders.in_collective);
+    pub(crate) fn tick(&mut self, span: f64, wants: &Wants, fault: Option<Fault>) -> Done {
+        self.set_carrier(fault != Some(Fault::CarrierLost), wants.in_collective);
         if !self.carrier {
-            self.without_carrier(span, orders);
+            self.without_carrier(span, wants.in_collective);
             return Done::default();
         }
         self.correct_bits(span);
         self.manage(span);
-        self.hold(span, orders.storm);
+        self.hold(span, fault == Some(Fault::Storm));
         if self.held {
             // ACKs share the class with data, so a peer waits for us as we wait for it.
             return Done::default();
         }
-        let sent = self.send(span, orders);
-        let received = self.receive(span, orders);
+        let sent = self.send(span, wants);
+        let received = self.receive(span, wants, fault == Some(Fault::SlowReceiver));
         let acks_sent = received.delivered / DATA_FRAME / ACK_EVERY;
         let acks_received = sent.sent / DATA_FRAME / ACK_EVERY;
         self.tx.priority[RDMA_PRIORITY].add(acks_sent, ACK_FRAME);
@@ -283,30 +153,32 @@ impl Rail {
         }
     }
 
-    fn send(&mut self, span: f64, orders: &Orders) -> Passed {
+    fn send(&mut self, span: f64, wants: &Wants) -> Passed {
+        let own = wants.tx * self.unevenness.between(UNEVEN_FROM, UNEVEN_TO);
         let mut load = Load {
-            own: orders.tx,
+            own,
             service: CAPACITY,
             ..Load::default()
         };
-        load.others = incast_load(orders.incast == Some(Towards::Peer));
+        collide(&mut load, wants.wave, Towards::Peer);
         self.peer_bursts.disturb(span, &mut load);
         let passed = self.towards_peer.carry(span, &load);
         self.tx.priority[RDMA_PRIORITY].add(passed.sent / DATA_FRAME, DATA_FRAME);
         self.rx.priority[CNP_PRIORITY].add(passed.cnps_own, CNP_FRAME);
         self.counted.cnps_handled += passed.cnps_own;
-        self.rx.pause.add(passed.pauses, passed.paused);
+        self.rx.pause.add(passed.episodes, passed.paused);
         passed
     }
 
-    fn receive(&mut self, span: f64, orders: &Orders) -> Passed {
-        let drain = if orders.slow_receiver { SLOW_DRAIN } else { 1.0 };
+    fn receive(&mut self, span: f64, wants: &Wants, slow: bool) -> Passed {
+        let service = if slow { CAPACITY * SLOW_DRAIN } else { CAPACITY };
+        let own = wants.rx * self.unevenness.between(UNEVEN_FROM, UNEVEN_TO);
         let mut load = Load {
-            own: orders.rx,
-            service: CAPACITY * drain,
+            own,
+            service,
             ..Load::default()
         };
-        load.others = incast_load(orders.incast == Some(Towards::Us));
+        collide(&mut load, wants.wave, Towards::Us);
         self.our_bursts.disturb(span, &mut load);
         let passed = self.towards_us.carry(span, &load);
         self.rx.priority[RDMA_PRIORITY].add(passed.delivered / DATA_FRAME, DATA_FRAME);
@@ -314,8 +186,8 @@ impl Rail {
         self.counted.marked += passed.marked;
         self.counted.cnps_sent += passed.cnps;
         self.counted.write_requests += passed.delivered / DATA_FRAME / WRITE_PACKETS;
-        if orders.slow_receiver {
-            self.stall(load.service, passed.busy);
+        if slow {
+            self.stall(service, passed.busy);
         }
         passed
     }
@@ -370,8 +242,8 @@ impl Rail {
         self.counted.adaptive_retransmissions += flows;
     }
 
-    fn without_carrier(&mut self, span: f64, orders: &Orders) {
-        if orders.in_collective {
+    fn without_carrier(&mut self, span: f64, in_collective: bool) {
+        if in_collective {
             let flows = self.towards_peer.own_flows();
             self.counted.ack_timeouts += flows * span / ACK_TIMEOUT;
             self.counted.tx_discards += flows * span / ACK_TIMEOUT;
@@ -391,6 +263,11 @@ impl Rail {
         }
     }
 
+    /// Puts the 32-bit counter of requests some requests before its wrap.
+    pub(crate) fn bring_near_wrap(&mut self, requests: f64) {
+        self.counted.write_requests = 2_f64.powi(32) - requests;
+    }
+
     /// A second of `span` seconds ends: mlx5 gives the share of the last second, not a sum.
     pub(crate) fn end_second(&mut self, span: f64) {
         self.stalled_percent = (100.0 * self.stalled / span).min(100.0);
@@ -401,6 +278,10 @@ impl Rail {
     }
 }
 
-fn incast_load(incast: bool) -> f64 {
-    if incast { OTHER_SENDERS * CAPACITY } else { 0.0 }
+/// Adds what the wave of an incast brings to a path.
+fn collide(load: &mut Load, wave: Option<Wave>, towards: Towards) {
+    if let Some(wave) = wave.filter(|wave| wave.towards == towards) {
+        load.others = OTHER_SENDERS * CAPACITY;
+        load.fresh = wave.begins;
+    }
 }

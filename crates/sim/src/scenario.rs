@@ -6,11 +6,11 @@ use std::str::FromStr;
 /// Rail that the incasts meet.
 pub(crate) const INCAST_RAIL: usize = 3;
 /// Rail whose peer holds it with PFC.
-pub(crate) const STORM_RAIL: usize = 5;
+const STORM_RAIL: usize = 5;
 /// Rail whose host drains slowly and pauses the switch.
-pub(crate) const SLOW_RAIL: usize = 6;
+const SLOW_RAIL: usize = 6;
 /// Rail whose carrier drops.
-pub(crate) const FLAP_RAIL: usize = 2;
+const FLAP_RAIL: usize = 2;
 
 /// A play of the simulated server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,12 +32,36 @@ pub enum Scenario {
 pub(crate) struct Conditions {
     /// Collectives collide with those of other jobs on [`INCAST_RAIL`].
     pub(crate) incast: bool,
-    /// The peer of [`STORM_RAIL`] sends PFC without end.
-    pub(crate) storm: bool,
-    /// The host behind [`SLOW_RAIL`] drains at about half of the line rate.
-    pub(crate) slow_receiver: bool,
-    /// [`FLAP_RAIL`] has no carrier.
-    pub(crate) carrier_lost: bool,
+    /// What is broken.
+    pub(crate) fault: Option<Fault>,
+}
+
+/// Something broken on one rail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The peer sends PFC without end.
+    Storm,
+    /// The host drains at about half of the line rate.
+    SlowReceiver,
+    /// There is no carrier.
+    CarrierLost,
+}
+
+impl Fault {
+    fn rail(self) -> usize {
+        match self {
+            Self::Storm => STORM_RAIL,
+            Self::SlowReceiver => SLOW_RAIL,
+            Self::CarrierLost => FLAP_RAIL,
+        }
+    }
+}
+
+impl Conditions {
+    /// What is broken on this rail.
+    pub(crate) fn fault_of(self, rail: usize) -> Option<Fault> {
+        self.fault.filter(|fault| fault.rail() == rail)
+    }
 }
 
 const MILLISECOND: u64 = 1_000_000;
@@ -107,19 +131,19 @@ impl Scenario {
     /// What the fabric does `time` nanoseconds into the scenario.
     pub(crate) fn conditions(self, time: u64) -> Conditions {
         let within = |(begin, end): (u64, u64)| (begin..end).contains(&(time % PERIOD));
-        let calm = Conditions::default();
+        let broken = |fault| Conditions {
+            fault: Some(fault),
+            ..Conditions::default()
+        };
         match self {
-            Self::Healthy => calm,
-            Self::Incast => Conditions { incast: true, ..calm },
-            Self::PfcStorm => Conditions {
-                storm: within(STORM),
-                slow_receiver: within(SLOW_RECEIVER),
-                ..calm
+            Self::Incast => Conditions {
+                incast: true,
+                ..Conditions::default()
             },
-            Self::LinkFlap => Conditions {
-                carrier_lost: FLAPS.into_iter().any(within),
-                ..calm
-            },
+            Self::PfcStorm if within(STORM) => broken(Fault::Storm),
+            Self::PfcStorm if within(SLOW_RECEIVER) => broken(Fault::SlowReceiver),
+            Self::LinkFlap if FLAPS.into_iter().any(within) => broken(Fault::CarrierLost),
+            Self::Healthy | Self::PfcStorm | Self::LinkFlap => Conditions::default(),
             Self::Tour => {
                 let lap = time % (STAGE * TOUR.len() as u64);
                 let stage = usize::try_from(lap / STAGE).expect("the tour has four stages");
@@ -240,19 +264,24 @@ mod tests {
     #[test]
     fn the_tour_plays_each_for_thirty_seconds() {
         let at = |seconds: u64| Scenario::Tour.conditions(seconds * SECOND);
+        let fault = |seconds| at(seconds).fault;
         assert_eq!(at(15), Conditions::default());
         assert!(at(30).incast && at(59).incast);
-        assert!(!at(62).storm && at(63).storm && at(82).storm && !at(83).storm);
-        assert!(at(85).slow_receiver && !at(89).slow_receiver);
-        assert!(!at(94).carrier_lost && at(95).carrier_lost && !at(97).carrier_lost);
+        assert_eq!(
+            [62, 63, 82, 83].map(fault),
+            [None, Some(Fault::Storm), Some(Fault::Storm), None]
+        );
+        assert_eq!(
+            [85, 88, 89].map(fault),
+            [Some(Fault::SlowReceiver), Some(Fault::SlowReceiver), None]
+        );
+        assert_eq!([94, 95, 97].map(fault), [None, Some(Fault::CarrierLost), None]);
         assert_eq!(at(120), at(0));
     }
 
     #[test]
     fn a_storm_lasts_twenty_seconds_of_each_minute() {
-        let stormy = (0..180)
-            .filter(|second| Scenario::PfcStorm.conditions(second * SECOND).storm)
-            .count();
-        assert_eq!(stormy, 60);
+        let faults = (0..180).map(|second| Scenario::PfcStorm.conditions(second * SECOND).fault);
+        assert_eq!(faults.filter(|fault| *fault == Some(Fault::Storm)).count(), 60);
     }
 }
