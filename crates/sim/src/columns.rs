@@ -94,6 +94,9 @@ fn expand(entry: &'static Entry) -> Vec<(String, Meaning)> {
 
 /// Whether a NIC in the simulated configuration has the counter: PFC on one priority, no global pause, no switchdev,
 /// no optional counter switched on, a released kernel.
+///
+/// Frames of global pause are the exception: the catalogue has two entries alike for them, of which a NIC without global
+/// pause shows one, and nothing tells which. Both are there, and stay 0.
 fn shown(meaning: &Meaning) -> bool {
     let Meaning { entry, index } = *meaning;
     if entry.optional {

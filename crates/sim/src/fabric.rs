@@ -30,11 +30,11 @@ const XOFF: f64 = 6.0e6;
 /// How far the queue drains below [`XOFF`] before the switch sends XON, bytes.
 const XON_BELOW: f64 = 0.5e6;
 
-/// The notification point sends at most one CNP a flow in this time, seconds (DCQCN, section 3).
+/// The notification point sends at most one CNP a flow in this time, seconds (DCQCN).
 const CNP_INTERVAL: f64 = 50e-6;
-/// Gain of the congestion estimate (DCQCN, section 5).
+/// Gain of the congestion estimate (DCQCN).
 const GAIN: f64 = 1.0 / 256.0;
-/// Quiet intervals of fast recovery before the target rate itself grows (DCQCN, section 5).
+/// Quiet intervals of fast recovery before the target rate itself grows (DCQCN).
 const FAST_RECOVERY: f64 = 5.0;
 /// Additive increase a flow and interval: 40 Mb/s on the paper's 40G, in proportion at 400G; bytes per second.
 const ADDITIVE_INCREASE: f64 = 400e6 / 8.0;

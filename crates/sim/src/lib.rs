@@ -3,6 +3,14 @@
 //! Behind the counters stands a small model of a training job, its fabric, ECN with DCQCN, and PFC; nothing is drawn
 //! at random that follows from something else. One seed and one sequence of clock readings always give the same
 //! values. `docs/simulation.md` tells what the model is and what it is not.
+//!
+//! ```
+//! use model::Host;
+//! use sim::{Scenario, Simulator};
+//!
+//! let server = Simulator::new(Scenario::Incast, 1, || 0);
+//! assert_eq!(server.ports().unwrap().len(), 8);
+//! ```
 
 mod columns;
 mod counted;

@@ -21,12 +21,12 @@ const PFC_REFRESH: f64 = PFC_HOLD / 2.0;
 const SLOW_DRAIN: f64 = 0.55;
 /// Between XOFF and XON of the NIC's own receive buffer, bytes.
 const NIC_XON_BELOW: f64 = 256e3;
-/// ACK timeout of a queue pair: NCCL's `NCCL_IB_TIMEOUT` of 18, 4.096 us * 2^18, seconds.
+/// ACK timeout of a queue pair with `NCCL_IB_TIMEOUT=18`, 4.096 us * 2^18, seconds.
 const ACK_TIMEOUT: f64 = 4.096e-6 * 262_144.0;
 /// Copy engines and the host do not feed the NIC evenly from one millisecond to the next.
 const UNEVEN_FROM: f64 = 0.96;
 const UNEVEN_TO: f64 = 1.0;
-/// Share of a bad second above which mlx5 counts it as stalled, percent.
+/// A second whose share of waiting is above this counts as stalled in mlx5, percent.
 const STALL_PERCENT: f64 = 30.0;
 
 /// Short collisions with other traffic, which every fabric has.
@@ -64,7 +64,7 @@ pub(crate) struct Rail {
     pub(crate) rx: Way,
     pub(crate) counted: Counted,
     pub(crate) carrier: bool,
-    /// `outbound_pci_stalled_wr` of the last full second, percent.
+    /// Share of the last full second in which DMA waited for the host, percent.
     pub(crate) stalled_percent: f64,
     /// Seconds of the current second in which DMA waited.
     stalled: f64,
