@@ -1,0 +1,111 @@
+//! What a NIC counts.
+
+use crate::fabric::LINE;
+
+/// Priority of the RDMA traffic, the only one with PFC.
+pub(crate) const RDMA_PRIORITY: usize = 3;
+/// Priority of CNPs.
+pub(crate) const CNP_PRIORITY: usize = 6;
+/// Priority of everything else.
+pub(crate) const OTHER_PRIORITY: usize = 0;
+
+/// A PFC frame, bytes.
+const PFC_FRAME: f64 = 64.0;
+/// FCS, which the per-function counters leave out, bytes.
+const FCS: f64 = 4.0;
+/// Time for which one PFC frame holds a class at 400G: 65 535 quanta of 512 bit times, seconds.
+pub(crate) const PFC_HOLD: f64 = 65_535.0 * 512.0 / (LINE * 8.0);
+
+/// Frames of one priority in one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Frames {
+    pub(crate) packets: f64,
+    pub(crate) bytes: f64,
+}
+
+impl Frames {
+    pub(crate) fn add(&mut self, packets: f64, size: f64) {
+        self.packets += packets;
+        self.bytes += packets * size;
+    }
+
+    /// Bytes as the function's counters have them.
+    fn without_fcs(self) -> f64 {
+        self.bytes - FCS * self.packets
+    }
+}
+
+/// PFC on [`RDMA_PRIORITY`] in one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pause {
+    pub(crate) frames: f64,
+    pub(crate) nanoseconds: f64,
+    /// XOFF to XON.
+    pub(crate) transitions: f64,
+}
+
+impl Pause {
+    /// `episodes` of `seconds` together, each of one XOFF, its refreshes and one XON.
+    pub(crate) fn add(&mut self, episodes: f64, seconds: f64) {
+        let refreshes = if episodes > 0.0 {
+            episodes * (seconds / episodes / PFC_HOLD).floor()
+        } else {
+            0.0
+        };
+        self.frames += 2.0 * episodes + refreshes;
+        self.nanoseconds += seconds * 1e9;
+        self.transitions += episodes;
+    }
+}
+
+/// One direction of the port.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Way {
+    pub(crate) priority: [Frames; 8],
+    pub(crate) pause: Pause,
+}
+
+impl Way {
+    pub(crate) fn port_bytes(&self) -> f64 {
+        self.priority.iter().map(|frames| frames.bytes).sum::<f64>() + self.pause.frames * PFC_FRAME
+    }
+
+    pub(crate) fn port_packets(&self) -> f64 {
+        self.priority.iter().map(|frames| frames.packets).sum::<f64>() + self.pause.frames
+    }
+
+    pub(crate) fn rdma_bytes(&self) -> f64 {
+        self.priority[RDMA_PRIORITY].without_fcs() + self.priority[CNP_PRIORITY].without_fcs()
+    }
+
+    pub(crate) fn rdma_packets(&self) -> f64 {
+        self.priority[RDMA_PRIORITY].packets + self.priority[CNP_PRIORITY].packets
+    }
+
+    pub(crate) fn other_bytes(&self) -> f64 {
+        self.priority[OTHER_PRIORITY].without_fcs()
+    }
+}
+
+/// What retransmission and the link count.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) marked: f64,
+    pub(crate) cnps_sent: f64,
+    pub(crate) cnps_handled: f64,
+    pub(crate) write_requests: f64,
+    pub(crate) ack_timeouts: f64,
+    pub(crate) out_of_sequence: f64,
+    pub(crate) sequence_naks: f64,
+    pub(crate) duplicates: f64,
+    pub(crate) adaptive_retransmissions: f64,
+    pub(crate) tx_discards: f64,
+    pub(crate) fec_corrected_bits: f64,
+    pub(crate) fec_corrected_blocks: f64,
+    pub(crate) symbol_errors: f64,
+    pub(crate) over_threshold: f64,
+    pub(crate) stalled_seconds: f64,
+    pub(crate) carrier_up: f64,
+    pub(crate) carrier_down: f64,
+    pub(crate) link_down: f64,
+}

@@ -1,0 +1,197 @@
+//! The training job: compute, then a collective over all rails, again and again.
+
+use crate::columns::whole;
+use crate::fabric::CAPACITY;
+use crate::rng::Rng;
+use crate::scenario::{Conditions, INCAST_RAIL};
+use crate::world::{RAILS, TICK};
+
+/// What a collective moves over each rail in each direction, bytes.
+const COLLECTIVE: f64 = 7.2e9;
+/// How far a rail may be ahead of the slowest, bytes: the chunks that a ring has in flight.
+const LEAD: f64 = 64e6;
+/// Share of the line that point-to-point traffic of the job takes while it computes.
+const COMPUTE_SHARE: f64 = 0.02;
+/// Within an incast other senders begin anew after this time, nanoseconds.
+const WAVE: u64 = 2 * TICK;
+
+/// Which path an incast meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Towards {
+    /// The egress to this node: it marks what we receive, and we send CNPs.
+    Us,
+    /// The egress to our peer: we receive CNPs, and pause.
+    Peer,
+}
+
+/// Seven other senders collide with the job on a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wave {
+    pub(crate) towards: Towards,
+    /// They begin now.
+    pub(crate) begins: bool,
+}
+
+/// What the job wants of a rail for a tick.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wants {
+    /// What the job has to send, bytes per second.
+    pub(crate) tx: f64,
+    /// What the peer has to send to us, bytes per second.
+    pub(crate) rx: f64,
+    /// True while a collective has begun and not ended.
+    pub(crate) in_collective: bool,
+    pub(crate) wave: Option<Wave>,
+}
+
+/// What the job got through in a tick, bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) tx: f64,
+    pub(crate) rx: f64,
+}
+
+/// An incast within a collective.
+#[derive(Clone, Copy, Debug)]
+struct Incast {
+    towards: Towards,
+    /// Nanoseconds of the scenario.
+    begin: u64,
+    end: u64,
+}
+
+impl Incast {
+    fn plan(now: u64, rng: &mut Rng) -> Self {
+        let towards = if rng.chance(0.5) {
+            Towards::Us
+        } else {
+            Towards::Peer
+        };
+        let begin = now + nanoseconds(rng.between(0.02, 0.06)) / TICK * TICK;
+        Self {
+            towards,
+            begin,
+            end: begin + nanoseconds(rng.between(0.03, 0.06)),
+        }
+    }
+
+    fn wave(self, time: u64) -> Option<Wave> {
+        let Self { towards, begin, end } = self;
+        (begin..end).contains(&time).then(|| Wave {
+            towards,
+            begins: (time - begin) % WAVE < TICK,
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Phase {
+    /// Until this nanosecond.
+    Compute(u64),
+    Collective(Collective),
+}
+
+#[derive(Clone, Debug)]
+struct Collective {
+    /// Share of the line that the collective library reaches.
+    efficiency: f64,
+    incast: Option<Incast>,
+    progress: [Done; RAILS],
+    /// What the slowest rail has done, bytes.
+    slowest: f64,
+}
+
+impl Collective {
+    fn begin(now: u64, conditions: Conditions, rng: &mut Rng) -> Self {
+        let efficiency = rng.between(0.88, 0.94);
+        let incast = (conditions.incast && rng.chance(0.8)).then(|| Incast::plan(now, rng));
+        Self {
+            efficiency,
+            incast,
+            progress: [Done::default(); RAILS],
+            slowest: 0.0,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.slowest > COLLECTIVE - 1.0
+    }
+
+    fn wants(&self, rail: usize, time: u64, span: f64) -> Wants {
+        let progress = self.progress[rail];
+        Wants {
+            tx: self.rate(progress.tx, span),
+            rx: self.rate(progress.rx, span),
+            in_collective: true,
+            wave: self
+                .incast
+                .filter(|_| rail == INCAST_RAIL)
+                .and_then(|incast| incast.wave(time)),
+        }
+    }
+
+    /// What may still be sent in `span` seconds after `progress`, bytes per second.
+    fn rate(&self, progress: f64, span: f64) -> f64 {
+        let most = self.efficiency * CAPACITY;
+        let end = (self.slowest + LEAD.max(most * span)).min(COLLECTIVE);
+        ((end - progress) / span).clamp(0.0, most)
+    }
+}
+
+/// The job.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    phase: Phase,
+    rng: Rng,
+}
+
+impl Job {
+    pub(crate) fn new(mut rng: Rng) -> Self {
+        let phase = Phase::Compute(nanoseconds(rng.between(0.02, 0.2)));
+        Self { phase, rng }
+    }
+
+    /// Goes on to the next phase if the present one is over at `now`.
+    pub(crate) fn proceed(&mut self, now: u64, conditions: Conditions) {
+        match &mut self.phase {
+            Phase::Compute(until) if now >= *until => {
+                self.phase = Phase::Collective(Collective::begin(now, conditions, &mut self.rng));
+            }
+            Phase::Compute(_) => {}
+            Phase::Collective(collective) => {
+                let done = collective.progress.iter().flat_map(|done| [done.tx, done.rx]);
+                collective.slowest = done.fold(COLLECTIVE, f64::min);
+                if collective.is_done() {
+                    self.phase = Phase::Compute(now + nanoseconds(self.rng.between(0.20, 0.26)));
+                }
+            }
+        }
+    }
+
+    /// What it wants of a rail for `span` seconds from `time` on.
+    pub(crate) fn wants(&self, rail: usize, time: u64, span: f64) -> Wants {
+        match &self.phase {
+            Phase::Compute(_) => {
+                let rate = CAPACITY * COMPUTE_SHARE;
+                Wants {
+                    tx: rate,
+                    rx: rate,
+                    ..Wants::default()
+                }
+            }
+            Phase::Collective(collective) => collective.wants(rail, time, span),
+        }
+    }
+
+    /// Notes what it got of a rail.
+    pub(crate) fn note(&mut self, rail: usize, done: Done) {
+        if let Phase::Collective(collective) = &mut self.phase {
+            collective.progress[rail].tx += done.tx;
+            collective.progress[rail].rx += done.rx;
+        }
+    }
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    whole(seconds * 1e9)
+}

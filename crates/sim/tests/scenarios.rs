@@ -1,0 +1,307 @@
+//! Each scenario shows what it is named for, and the healthy one shows nothing.
+
+use catalog::{Index, Signal};
+use model::{ABSENT, Change, Host, Opened, PortState, Source, SourceKind};
+use sim::{Scenario, Simulator};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const RDMA: Option<Index> = Some(Index::Priority(3));
+const RAILS: usize = 8;
+
+struct Server {
+    time: Arc<AtomicU64>,
+    host: Simulator,
+}
+
+impl Server {
+    fn new(scenario: Scenario) -> Self {
+        let time = Arc::new(AtomicU64::new(0));
+        let clock = Arc::clone(&time);
+        let host = Simulator::new(scenario, 11, move || clock.load(Ordering::Relaxed));
+        Self { time, host }
+    }
+
+    fn at(&self, seconds: f64) {
+        let nanoseconds = Duration::from_secs_f64(seconds).as_nanos();
+        self.time
+            .store(u64::try_from(nanoseconds).unwrap(), Ordering::Relaxed);
+    }
+
+    /// Goes on to `seconds` without the long pauses that are played in longer steps.
+    fn pass(&self, seconds: f64) {
+        let now = Duration::from_nanos(self.time.load(Ordering::Relaxed)).as_secs_f64();
+        let mut stop = now + 5.0;
+        while stop < seconds {
+            self.at(stop);
+            self.host.ports().unwrap();
+            stop += 5.0;
+        }
+        self.at(seconds);
+    }
+
+    fn source(&self, rail: usize, kind: SourceKind) -> Box<dyn Source> {
+        match self.host.open(&self.host.ports().unwrap()[rail], kind) {
+            Opened::Active(source) => source,
+            Opened::NotApplicable(why) | Opened::Failed(why) => panic!("{kind}: {why}"),
+        }
+    }
+
+    fn value(&self, rail: usize, kind: SourceKind, signal: Signal, index: Option<Index>) -> u64 {
+        let mut source = self.source(rail, kind);
+        let column = source
+            .schema()
+            .find(signal, index)
+            .next()
+            .expect("the source has the signal");
+        let mut row = vec![0; source.schema().columns.len()];
+        source.read(&mut row);
+        row[column]
+    }
+
+    /// How much a counter grows from one second of the scenario to another. Time only goes on.
+    fn grows(&self, from: f64, to: f64, what: &[(usize, SourceKind, Signal, Option<Index>)]) -> Vec<u64> {
+        let look = |(rail, kind, signal, index): &(usize, SourceKind, Signal, Option<Index>)| {
+            self.value(*rail, *kind, *signal, *index)
+        };
+        self.pass(from);
+        let before: Vec<u64> = what.iter().map(look).collect();
+        self.pass(to);
+        what.iter()
+            .map(look)
+            .zip(before)
+            .map(|(after, before)| after - before)
+            .collect()
+    }
+}
+
+fn pause(rail: usize, signal: Signal) -> (usize, SourceKind, Signal, Option<Index>) {
+    (rail, SourceKind::Ethtool, signal, RDMA)
+}
+
+fn rdma(rail: usize, signal: Signal) -> (usize, SourceKind, Signal, Option<Index>) {
+    (rail, SourceKind::HwCounters, signal, None)
+}
+
+#[test]
+fn healthy_has_traffic_rare_marks_and_no_fault() {
+    let server = Server::new(Scenario::Healthy);
+    for rail in 0..RAILS {
+        let faults = [
+            pause(rail, Signal::PfcRxPauseDuration),
+            pause(rail, Signal::PfcTxPauseDuration),
+            pause(rail, Signal::PfcRxFrames),
+            rdma(rail, Signal::RoceAckTimeout),
+            rdma(rail, Signal::RoceRxOutOfSequence),
+            (rail, SourceKind::Link, Signal::LinkCarrierDown, None),
+        ];
+        let from = 20.0 * rail as f64;
+        assert_eq!(server.grows(from, from + 20.0, &faults), [0; 6]);
+    }
+    let what = [
+        (1, SourceKind::Ethtool, Signal::BytesTx, RDMA),
+        rdma(1, Signal::EcnRxCe),
+    ];
+    let grown = server.grows(200.0, 260.0, &what);
+    let share = grown[0] as f64 / (50e9 * 60.0);
+    assert!((0.25..0.60).contains(&share), "{share} of the line on average");
+    assert!((1..5_000).contains(&grown[1]), "{} marks in a minute", grown[1]);
+}
+
+#[test]
+fn healthy_bursts_reach_ninety_percent() {
+    let server = Server::new(Scenario::Healthy);
+    let what = [(4, SourceKind::Ethtool, Signal::BytesTx, None)];
+    let shares = (0..200_u32).map(|i| {
+        let from = f64::from(i) * 0.02;
+        server.grows(from, from + 0.02, &what)[0] as f64 / (50e9 * 0.02)
+    });
+    let peak = shares.fold(0.0, f64::max);
+    assert!((0.83..0.97).contains(&peak), "{peak}");
+}
+
+#[test]
+fn incast_marks_notifies_pauses_and_slows() {
+    let server = Server::new(Scenario::Incast);
+    let what = [
+        rdma(3, Signal::EcnRxCe),
+        rdma(3, Signal::CnpTx),
+        rdma(3, Signal::CnpRxHandled),
+        pause(3, Signal::PfcRxPauseDuration),
+        pause(3, Signal::PfcRxTransitions),
+        pause(3, Signal::PfcTxPauseDuration),
+        pause(2, Signal::PfcRxPauseDuration),
+    ];
+    let grown = server.grows(0.0, 30.0, &what);
+    assert!(
+        grown[0] > 100_000 && grown[1] > 10_000 && grown[2] > 5_000,
+        "{grown:?}"
+    );
+    assert!(
+        grown[3] > 30_000 && grown[3] < 3_000_000,
+        "{} us of pause in 30 s",
+        grown[3]
+    );
+    let episode = grown[3] as f64 / grown[4] as f64;
+    assert!((1.0..84.0).contains(&episode), "episodes of {episode} us");
+    assert_eq!(grown[5..], [0, 0]);
+}
+
+#[test]
+fn a_storm_holds_one_rail_and_the_others_wait() {
+    let server = Server::new(Scenario::PfcStorm);
+    let what = [
+        pause(5, Signal::PfcRxPauseDuration),
+        pause(5, Signal::PfcRxFrames),
+        pause(5, Signal::PfcRxTransitions),
+        (5, SourceKind::Ethtool, Signal::BytesTx, RDMA),
+        (1, SourceKind::Ethtool, Signal::BytesTx, RDMA),
+        pause(1, Signal::PfcRxPauseDuration),
+    ];
+    let before = server.grows(1.0, 9.0, &what);
+    assert_eq!(before[..3], [0, 0, 0]);
+    let grown = server.grows(12.0, 29.0, &what);
+    assert!(
+        grown[0] >= 16_990_000 && grown[0] <= 17_001_000,
+        "{} us",
+        grown[0]
+    );
+    assert!(grown[1] >= 17 * 11_921, "{} frames", grown[1]);
+    assert_eq!(grown[2..4], [0, 0], "no transition and no byte");
+    assert!(
+        grown[4] < 1_000_000,
+        "a rail that waits sends no more than ACKs: {} bytes",
+        grown[4]
+    );
+    assert_eq!(grown[5], 0);
+    let ended = server.grows(29.0, 31.0, &what);
+    assert_eq!(ended[2], 1);
+    assert!(ended[3] > 0 && ended[4] > 0, "the job goes on");
+}
+
+#[test]
+fn a_slow_receiver_pauses_the_switch() {
+    let server = Server::new(Scenario::PfcStorm);
+    let what = [
+        pause(6, Signal::PfcTxPauseDuration),
+        pause(6, Signal::PfcTxFrames),
+        rdma(6, Signal::CnpTx),
+        pause(6, Signal::PfcRxPauseDuration),
+    ];
+    let grown = server.grows(33.0, 35.0, &what);
+    assert!((300_000..1_000_000).contains(&grown[0]), "{} us in 2 s", grown[0]);
+    assert!(grown[1] as f64 >= grown[0] as f64 / 83.9, "{} frames", grown[1]);
+    assert!(grown[2] > 0);
+    assert_eq!(grown[3], 0);
+    assert!(server.value(6, SourceKind::Ethtool, Signal::PcieStalledWritePercent, None) > 10);
+}
+
+#[test]
+fn a_flap_is_counted_seen_and_retransmitted() {
+    let server = Server::new(Scenario::LinkFlap);
+    let mut changes = server.host.changes().unwrap();
+    let ifindex = server.host.ports().unwrap()[2].ifindex.unwrap();
+    let mut found = Vec::new();
+    server.at(9.0);
+    changes.wait(Duration::ZERO, &mut found).unwrap();
+    assert_eq!(found, []);
+
+    server.at(10.5);
+    changes.wait(Duration::ZERO, &mut found).unwrap();
+    assert_eq!(found, [Change::Link { ifindex }]);
+    assert_eq!(server.host.ports().unwrap()[2].state, Some(PortState::Down));
+    assert_eq!(server.value(2, SourceKind::Link, Signal::LinkUp, None), 0);
+    assert_eq!(
+        server.value(2, SourceKind::Settings, Signal::LinkSpeed, None),
+        ABSENT
+    );
+    assert_eq!(
+        server.value(3, SourceKind::Settings, Signal::LinkSpeed, None),
+        400_000
+    );
+
+    server.at(11.5);
+    changes.wait(Duration::ZERO, &mut found).unwrap();
+    assert_eq!(found.len(), 2);
+    assert_eq!(
+        server.value(2, SourceKind::Settings, Signal::LinkSpeed, None),
+        400_000
+    );
+
+    let what = [
+        (2, SourceKind::Link, Signal::LinkCarrierDown, None),
+        (2, SourceKind::Link, Signal::LinkCarrierUp, None),
+        (2, SourceKind::Ethtool, Signal::LinkDownEvents, None),
+        rdma(2, Signal::RoceAckTimeout),
+        rdma(2, Signal::RoceRxOutOfSequence),
+        (3, SourceKind::Link, Signal::LinkCarrierDown, None),
+    ];
+    let grown = server.grows(11.5, 20.0, &what);
+    assert_eq!(grown[..3], [2, 2, 2], "the two flaps that are left");
+    assert!(grown[3] > 0 && grown[4] > 0, "{grown:?}");
+    assert_eq!(grown[5], 0);
+}
+
+#[test]
+fn the_tour_shows_each_in_its_turn() {
+    let server = Server::new(Scenario::Tour);
+    let what = [
+        rdma(3, Signal::EcnRxCe),
+        pause(5, Signal::PfcRxPauseDuration),
+        (2, SourceKind::Link, Signal::LinkCarrierDown, None),
+    ];
+    let stages: Vec<Vec<u64>> = (0..4)
+        .map(|stage| server.grows(f64::from(stage) * 30.0, f64::from(stage) * 30.0 + 30.0, &what))
+        .collect();
+    assert!(stages[0][0] < 5_000 && stages[0][1..] == [0, 0], "{stages:?}");
+    assert!(stages[1][0] > 100_000 && stages[1][1..] == [0, 0], "{stages:?}");
+    assert!(stages[2][1] >= 19_990_000 && stages[2][2] == 0, "{stages:?}");
+    assert!(stages[3][1] == 0 && stages[3][2] == 3, "{stages:?}");
+}
+
+#[test]
+fn the_server_is_eight_rails_of_a_real_kind_and_says_that_it_is_not() {
+    let server = Server::new(Scenario::Healthy);
+    let ports = server.host.ports().unwrap();
+    assert_eq!(ports.len(), RAILS);
+    for (rail, port) in ports.iter().enumerate() {
+        assert_eq!(port.device, format!("mlx5_{rail}"));
+        assert!(port.firmware.as_deref().unwrap().contains("(simulated)"));
+        assert_eq!(port.numa_node, Some(u32::from(rail >= 4)));
+        assert_eq!(port.gids.len(), 4);
+        let gpus = ports.iter().filter(|other| other.gpu == port.gpu).count();
+        assert_eq!(gpus, 1, "a GPU of its own");
+    }
+}
+
+#[test]
+fn the_columns_are_those_of_one_lossless_priority() {
+    let server = Server::new(Scenario::Healthy);
+    let columns = |kind| server.source(0, kind).schema().columns.clone();
+    let on = |signal| {
+        let columns = columns(SourceKind::Ethtool);
+        columns
+            .iter()
+            .filter(|c| c.meaning.unwrap().signal() == signal)
+            .map(|c| c.meaning.unwrap().index)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(on(Signal::PfcRxPauseDuration), [RDMA]);
+    assert_eq!(on(Signal::PfcTxFrames), [RDMA]);
+    assert_eq!(on(Signal::LinkRxLaneErrors).len(), 4);
+    assert_eq!(on(Signal::PauseRxPauseDuration), []);
+    assert_eq!(
+        columns(SourceKind::HwCounters).len(),
+        31,
+        "as counted on Linux 6.12"
+    );
+    assert!(columns(SourceKind::Dcb).len() > 90);
+    let Opened::NotApplicable(why) = server
+        .host
+        .open(&server.host.ports().unwrap()[0], SourceKind::DeviceCounters)
+    else {
+        panic!("mlx5 has no counters of the device outside switchdev")
+    };
+    assert_eq!(why.reason, "not_on_this_driver");
+}
