@@ -1,1 +1,14 @@
-//! Deltas, rates, ratios and histograms over rows of counters; pure.
+//! What rows of counters tell: totals, rates, ratios, histograms.
+//!
+//! Everything here is pure: no I/O and no clock. Times come with the rows, in nanoseconds of a monotonic clock.
+//! [`PortSignals`] is the engine for one port; [`delta`] and [`ratio`] are the arithmetic that it is made of.
+
+pub mod delta;
+mod histogram;
+mod meter;
+mod port;
+pub mod ratio;
+mod track;
+
+pub use histogram::Histogram;
+pub use port::{Options, PortSignals, Quality, Slot};

@@ -1,0 +1,120 @@
+//! The rate of one quantity over the last window, and from one sample to the next.
+
+use std::collections::VecDeque;
+
+/// Follows a quantity that only grows.
+pub(crate) struct Meter {
+    /// Where the quantity comes from: columns of one track, each with a weight.
+    pub(crate) parts: Vec<(usize, u64)>,
+    /// Span of the rate in nanoseconds.
+    window: u64,
+    /// How often the driver refreshes the quantity; 0 if at every read.
+    refresh: u64,
+    /// Time and amount, the newest last; the oldest is the newest one that is at least a window old.
+    points: VecDeque<(u64, u64)>,
+}
+
+/// A growth over a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Growth {
+    pub(crate) amount: u64,
+    nanoseconds: u64,
+}
+
+impl Growth {
+    pub(crate) fn per_second(self) -> f64 {
+        self.amount as f64 * 1e9 / self.nanoseconds as f64
+    }
+}
+
+impl Meter {
+    /// A meter whose rate spans `window`, or three refreshes of a driver that refreshes more slowly than that.
+    pub(crate) fn new(parts: Vec<(usize, u64)>, window: u64, refresh: u64) -> Self {
+        Self { parts, window: window.max(3 * refresh), refresh, points: VecDeque::new() }
+    }
+
+    /// The same meter for the same quantity in other columns.
+    pub(crate) fn with_parts(self, parts: Vec<(usize, u64)>) -> Self {
+        Self { parts, ..self }
+    }
+
+    /// Forgets all: what comes next has nothing to do with what came before.
+    pub(crate) fn clear(&mut self) {
+        self.points.clear();
+    }
+
+    /// Takes in an amount at a time; gives the step from the sample before.
+    ///
+    /// Of a driver that refreshes more slowly than it is read, only the reads that show a refresh are samples: the
+    /// amounts between are old, and would show nothing and then several times too much.
+    pub(crate) fn push(&mut self, now: u64, amount: u64) -> Option<Growth> {
+        let Some(&(before, last)) = self.points.back() else {
+            self.points.push_back((now, amount));
+            return None;
+        };
+        let elapsed = now.saturating_sub(before);
+        let old = self.refresh > 0 && amount == last && elapsed < 2 * self.refresh;
+        if elapsed == 0 || old {
+            return None;
+        }
+        while self.points.len() > 1 && now.saturating_sub(self.points[1].0) >= self.window {
+            self.points.pop_front();
+        }
+        self.points.push_back((now, amount));
+        Some(Growth { amount: amount.wrapping_sub(last), nanoseconds: elapsed })
+    }
+
+    /// The growth over the last window, or over as much of it as there is.
+    pub(crate) fn growth(&self) -> Option<Growth> {
+        let (first, last) = (self.points.front()?, self.points.back()?);
+        let nanoseconds = last.0.saturating_sub(first.0);
+        (nanoseconds > 0).then(|| Growth { amount: last.1.wrapping_sub(first.1), nanoseconds })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn rate(meter: &Meter) -> f64 {
+        meter.growth().expect("two points").per_second()
+    }
+
+    #[test]
+    fn a_rate_is_taken_by_the_real_time_between_reads() {
+        let mut meter = Meter::new(Vec::new(), 1000 * MS, 0);
+        assert_eq!(meter.push(0, 0), None);
+        // Three reads at uneven times of something that grows by 5 a millisecond.
+        for at in [130, 310, 1400] {
+            let step = meter.push(at * MS, at * 5).expect("a step");
+            assert!((step.per_second() - 5000.0).abs() < 1e-6);
+        }
+        assert!((rate(&meter) - 5000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_window_slides() {
+        let mut meter = Meter::new(Vec::new(), 1000 * MS, 0);
+        // Fast until 5 s, then still.
+        for tenth in 0..100u64 {
+            meter.push(tenth * 100 * MS, tenth.min(50) * 1000);
+        }
+        assert!(rate(&meter).abs() < 1e-9);
+        assert!(meter.points.len() <= 12, "{}", meter.points.len());
+    }
+
+    #[test]
+    fn a_driver_that_refreshes_once_a_second_shows_no_staircase() {
+        let mut meter = Meter::new(Vec::new(), 1000 * MS, 1000 * MS);
+        let mut steps = Vec::new();
+        for read in 0..60u64 {
+            // Read every 200 ms, refreshed every second, 1000 a second.
+            steps.extend(meter.push(read * 200 * MS, read * 200 / 1000 * 1000));
+        }
+        assert_eq!(steps.len(), 11);
+        assert!(steps.iter().all(|step| (step.per_second() - 1000.0).abs() < 1e-6), "{steps:?}");
+        assert!((rate(&meter) - 1000.0).abs() < 1e-6);
+    }
+}

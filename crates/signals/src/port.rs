@@ -1,0 +1,462 @@
+//! The engine for one port: fed with every row of its tracks, asked for values at any time.
+
+use crate::histogram::{self, Histogram};
+use crate::meter::{Growth, Meter};
+use crate::ratio;
+use crate::track::Track;
+use catalog::{Direction, Index, Scale, Signal};
+use model::{Schema, SourceKind};
+use ring::Window;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What can be chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The span over which rates and ratios are taken, in nanoseconds.
+    pub window: u64,
+}
+
+/// One signal of the port, at one index.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slot {
+    /// What it is.
+    pub signal: Signal,
+    /// Of which priority, lane, …; `None` if it is the port's own.
+    pub index: Option<Index>,
+    /// The way to its base unit.
+    pub scale: Scale,
+    source: SourceKind,
+    /// Its columns: `parts[first..last]` of the port.
+    parts: (usize, usize),
+}
+
+/// What was noticed about the rows themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quality {
+    /// Counters that began anew.
+    pub resets: u64,
+    /// Samples that cannot be true, such as more bytes than the line carries; they enter no ratio.
+    pub implausible: u64,
+}
+
+/// A quantity whose rate something is derived from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Quantity {
+    /// Bytes on the wire, with what each packet takes besides its bytes.
+    WireRx,
+    WireTx,
+    PauseRx(u8),
+    PauseTx(u8),
+    XoffRx(u8),
+    XoffTx(u8),
+    RdmaPacketsRx,
+    Marked,
+    CnpSent,
+    CnpHandled,
+    CnpIgnored,
+}
+
+/// All signals of one port.
+///
+/// Which source serves a signal is decided once, by [`PortSignals::settle`], when it is known which sources the port
+/// has: a counter that changed its source in flight would jump, and Prometheus would take the jump for traffic.
+pub struct PortSignals {
+    options: Options,
+    tracks: [Option<Track>; SourceKind::ALL.len()],
+    settled: bool,
+    chosen: BTreeMap<(Signal, Option<Index>), SourceKind>,
+    slots: Vec<Slot>,
+    parts: Vec<usize>,
+    meters: BTreeMap<Quantity, (SourceKind, Meter)>,
+    histograms: BTreeMap<Quantity, Histogram>,
+    /// Of the link, in bits per second.
+    speed: Option<f64>,
+    /// Bit p is set if PFC is enabled on priority p.
+    pfc_mask: Option<u64>,
+    layouts: u64,
+    quality: Quality,
+}
+
+impl PortSignals {
+    /// An engine that knows nothing yet.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            tracks: Default::default(),
+            settled: false,
+            chosen: BTreeMap::new(),
+            slots: Vec::new(),
+            parts: Vec::new(),
+            meters: BTreeMap::new(),
+            histograms: BTreeMap::new(),
+            speed: None,
+            pfc_mask: None,
+            layouts: 0,
+            quality: Quality::default(),
+        }
+    }
+
+    /// A source has a new track. Counters with a name that its former track had carry on.
+    pub fn open(&mut self, schema: Arc<Schema>) {
+        let source = schema.source;
+        let track = &mut self.tracks[source as usize];
+        *track = Some(Track::open(schema, track.as_ref()));
+        self.lay_out();
+    }
+
+    /// A source can no longer be read: its values are absent until it has a new track.
+    pub fn close(&mut self, source: SourceKind) {
+        self.tracks[source as usize] = None;
+        self.meters.retain(|_, (of, _)| *of != source);
+        self.lay_out();
+    }
+
+    /// All sources that the port has are known: from now on there are values.
+    pub fn settle(&mut self) {
+        self.settled = true;
+        self.lay_out();
+    }
+
+    /// Says whether the newest row of a source is recent enough to be shown.
+    pub fn set_fresh(&mut self, source: SourceKind, fresh: bool) {
+        let Some(track) = &mut self.tracks[source as usize] else { return };
+        track.fresh = fresh;
+        if !fresh {
+            // What comes after a long gap says nothing about the last window.
+            self.meters.values_mut().filter(|(of, _)| *of == source).for_each(|(_, meter)| meter.clear());
+        }
+    }
+
+    /// Takes in a row. Rows of a source come in order.
+    pub fn row(&mut self, source: SourceKind, window: Window, values: &[u64]) {
+        let Some(track) = &mut self.tracks[source as usize] else { return };
+        self.quality.resets += track.row(window, values);
+        let now = window.midpoint();
+        match source {
+            SourceKind::Settings => self.take_speed(),
+            SourceKind::Dcb => self.take_pfc_mask(),
+            _ => {}
+        }
+        let (Some(track), speed) = (&self.tracks[source as usize], self.speed) else { return };
+        for (quantity, (_, meter)) in self.meters.iter_mut().filter(|(_, (of, _))| *of == source) {
+            if meter.parts.iter().any(|(column, _)| track.was_reset(*column)) {
+                meter.clear();
+            }
+            let Some(amount) = amount(track, &meter.parts) else { continue };
+            let Some(step) = meter.push(now, amount) else { continue };
+            match quantity.sample(step, speed) {
+                Sample::Ratio(ratio) => self.histograms.get_mut(quantity).into_iter().for_each(|h| h.observe(ratio)),
+                Sample::Implausible => {
+                    self.quality.implausible += 1;
+                    meter.clear();
+                }
+                Sample::None => {}
+            }
+        }
+    }
+
+    /// Changes whenever [`PortSignals::slots`], or what else there is a value of, may have changed.
+    #[must_use]
+    pub fn layouts(&self) -> u64 {
+        self.layouts
+    }
+
+    /// Every signal that the port has, ordered by signal and index.
+    #[must_use]
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// The value of a slot now, in the driver's unit: a counter's total, or what a gauge reads.
+    #[must_use]
+    pub fn value(&self, slot: usize) -> Option<u64> {
+        let slot = self.slots.get(slot)?;
+        let track = self.tracks[slot.source as usize].as_ref().filter(|track| track.fresh)?;
+        let parts = &self.parts[slot.parts.0..slot.parts.1];
+        parts.iter().try_fold(0u64, |sum, column| Some(sum.wrapping_add(track.value(*column)?)))
+    }
+
+    /// The newest row of a source as it was read.
+    #[must_use]
+    pub fn raw(&self, source: SourceKind) -> Option<(&Schema, &[u64])> {
+        self.tracks[source as usize].as_ref().map(|track| (&*track.schema, track.raw()))
+    }
+
+    /// What was noticed about the rows themselves.
+    #[must_use]
+    pub fn quality(&self) -> Quality {
+        self.quality
+    }
+
+    /// Share of the line in use over the last window, 0..=1.
+    #[must_use]
+    pub fn utilization(&self, direction: Direction) -> Option<f64> {
+        ratio::utilization(self.rate(Quantity::wire(direction))?, self.speed?)
+    }
+
+    /// Share of the last window that a priority was paused, 0..=1. Received pause stops this node.
+    #[must_use]
+    pub fn pause_ratio(&self, direction: Direction, priority: u8) -> Option<f64> {
+        ratio::pause(self.rate(Quantity::pause(direction, priority))?)
+    }
+
+    /// The most that a priority can have been paused, where only XOFF frames are counted.
+    #[must_use]
+    pub fn pause_upper_bound(&self, direction: Direction, priority: u8) -> Option<f64> {
+        ratio::pause_upper_bound(self.rate(Quantity::xoff(direction, priority))?, self.speed?)
+    }
+
+    /// Share of the received RoCE packets that were CE-marked. `None` while too few came to tell.
+    #[must_use]
+    pub fn ce_ratio(&self) -> Option<f64> {
+        let packets = self.growth(Quantity::RdmaPacketsRx)?;
+        if packets.amount < ratio::LEAST_PACKETS {
+            return None;
+        }
+        ratio::share(self.rate(Quantity::Marked)?, packets.per_second())
+    }
+
+    /// CNPs sent per CE-marked packet. May exceed 1 for a moment; `None` without marks.
+    #[must_use]
+    pub fn cnp_per_ce(&self) -> Option<f64> {
+        let marked = self.rate(Quantity::Marked)?;
+        (marked > 0.0).then_some(self.rate(Quantity::CnpSent)? / marked)
+    }
+
+    /// Share of the received CNPs that this node ignored. `None` without CNPs.
+    #[must_use]
+    pub fn cnp_ignored_ratio(&self) -> Option<f64> {
+        let ignored = self.rate(Quantity::CnpIgnored)?;
+        ratio::share(ignored, ignored + self.rate(Quantity::CnpHandled)?)
+    }
+
+    /// Utilization of each sampling interval.
+    #[must_use]
+    pub fn utilization_histogram(&self, direction: Direction) -> Option<&Histogram> {
+        self.histograms.get(&Quantity::wire(direction))
+    }
+
+    /// Pause ratio of each sampling interval, of a priority with PFC enabled.
+    #[must_use]
+    pub fn pause_histogram(&self, direction: Direction, priority: u8) -> Option<&Histogram> {
+        self.histograms.get(&Quantity::pause(direction, priority))
+    }
+
+    fn growth(&self, quantity: Quantity) -> Option<Growth> {
+        let (source, meter) = self.meters.get(&quantity)?;
+        self.tracks[*source as usize].as_ref().filter(|track| track.fresh)?;
+        meter.growth()
+    }
+
+    fn rate(&self, quantity: Quantity) -> Option<f64> {
+        self.growth(quantity).map(Growth::per_second)
+    }
+
+    /// Follows the link's speed. A rate that spans a change of it would be of neither speed.
+    fn take_speed(&mut self) {
+        let speed = self.find(Signal::LinkSpeed, None).and_then(|slot| {
+            let value = self.value(slot)? as f64;
+            Some(8.0 * self.slots[slot].scale.apply(value))
+        });
+        if speed != self.speed {
+            self.speed = speed;
+            for quantity in [Quantity::WireRx, Quantity::WireTx] {
+                self.meters.get_mut(&quantity).into_iter().for_each(|(_, meter)| meter.clear());
+            }
+        }
+    }
+
+    /// Follows which priorities have PFC: only those have a pause ratio.
+    fn take_pfc_mask(&mut self) {
+        let mask = self.find(Signal::ConfigPfcEnabled, None).and_then(|slot| self.value(slot));
+        if mask != self.pfc_mask {
+            self.lay_out();
+        }
+    }
+
+    fn find(&self, signal: Signal, index: Option<Index>) -> Option<usize> {
+        self.slots.binary_search_by(|slot| (slot.signal, slot.index).cmp(&(signal, index))).ok()
+    }
+
+    /// Finds anew which columns serve which signal, and what can be derived from them.
+    fn lay_out(&mut self) {
+        self.layouts += 1;
+        self.slots.clear();
+        self.parts.clear();
+        if !self.settled {
+            return;
+        }
+        for ((signal, index), candidates) in self.candidates() {
+            let Some(best) = candidates.iter().min_by_key(|found| (found.rank, found.source)) else { continue };
+            let source = *self.chosen.entry((signal, index)).or_insert(best.source);
+            let Some(best) = candidates.iter().filter(|found| found.source == source).min_by_key(|found| found.rank) else {
+                continue;
+            };
+            let first = self.parts.len();
+            let of_best = candidates.iter().filter(|found| (found.source, found.rank) == (source, best.rank));
+            let wanted = if best.summed { usize::MAX } else { 1 };
+            self.parts.extend(of_best.map(|found| found.column).take(wanted));
+            self.slots.push(Slot { signal, index, scale: best.scale, source, parts: (first, self.parts.len()) });
+        }
+        self.pfc_mask = self.find(Signal::ConfigPfcEnabled, None).and_then(|slot| self.value(slot));
+        self.lay_out_meters();
+        self.take_speed();
+    }
+
+    fn candidates(&self) -> BTreeMap<(Signal, Option<Index>), Vec<Candidate>> {
+        let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for track in self.tracks.iter().flatten() {
+            for (at, column) in track.schema.columns.iter().enumerate() {
+                let Some(meaning) = column.meaning else { continue };
+                let entry = meaning.entry;
+                found.entry((entry.signal, meaning.index)).or_default().push(Candidate {
+                    source: track.schema.source,
+                    column: at,
+                    rank: entry.rank,
+                    summed: entry.summed,
+                    scale: entry.unit.base().1,
+                });
+            }
+        }
+        found
+    }
+
+    fn lay_out_meters(&mut self) {
+        let mut former = std::mem::take(&mut self.meters);
+        for quantity in Quantity::all() {
+            let Some((source, parts)) = self.parts_of(quantity) else { continue };
+            let refresh = self.tracks[source as usize].as_ref().map_or(0, |track| track.refresh);
+            let meter = match former.remove(&quantity) {
+                // The totals carry on by name, so what was measured stays true.
+                Some((of, meter)) if of == source => meter.with_parts(parts),
+                _ => Meter::new(parts, self.options.window, refresh),
+            };
+            self.meters.insert(quantity, (source, meter));
+            if let Some(bounds) = quantity.bounds() {
+                self.histograms.entry(quantity).or_insert_with(|| Histogram::new(bounds));
+            }
+        }
+    }
+
+    /// The columns, all of one track, that make up a quantity.
+    fn parts_of(&self, quantity: Quantity) -> Option<(SourceKind, Vec<(usize, u64)>)> {
+        if let Quantity::PauseRx(priority) | Quantity::PauseTx(priority) = quantity {
+            // Where PFC is off the counters of some drivers exist all the same.
+            if self.pfc_mask.is_some_and(|mask| mask & (1 << priority) == 0) {
+                return None;
+            }
+        }
+        let mut source = None;
+        let mut parts = Vec::new();
+        for (signal, index, weight) in quantity.signals() {
+            let slot = self.slots[self.find(signal, index)?];
+            if *source.get_or_insert(slot.source) != slot.source {
+                return None;
+            }
+            parts.extend(self.parts[slot.parts.0..slot.parts.1].iter().map(|column| (*column, weight)));
+        }
+        Some((source?, parts))
+    }
+}
+
+struct Candidate {
+    source: SourceKind,
+    column: usize,
+    rank: u8,
+    summed: bool,
+    scale: Scale,
+}
+
+/// The weighted sum of the columns; `None` if one of them is absent.
+fn amount(track: &Track, parts: &[(usize, u64)]) -> Option<u64> {
+    parts.iter().try_fold(0u64, |sum, (column, weight)| {
+        Some(sum.wrapping_add(track.value(*column)?.wrapping_mul(*weight)))
+    })
+}
+
+/// What a step between two samples shows.
+enum Sample {
+    Ratio(f64),
+    Implausible,
+    /// Nothing that is observed sample by sample, or not without the speed.
+    None,
+}
+
+impl Quantity {
+    fn all() -> impl Iterator<Item = Self> {
+        let single = [
+            Self::WireRx,
+            Self::WireTx,
+            Self::RdmaPacketsRx,
+            Self::Marked,
+            Self::CnpSent,
+            Self::CnpHandled,
+            Self::CnpIgnored,
+        ];
+        let by_priority = (0..8).flat_map(|p| [Self::PauseRx(p), Self::PauseTx(p), Self::XoffRx(p), Self::XoffTx(p)]);
+        single.into_iter().chain(by_priority)
+    }
+
+    fn wire(direction: Direction) -> Self {
+        match direction {
+            Direction::Rx => Self::WireRx,
+            Direction::Tx => Self::WireTx,
+        }
+    }
+
+    fn pause(direction: Direction, priority: u8) -> Self {
+        match direction {
+            Direction::Rx => Self::PauseRx(priority),
+            Direction::Tx => Self::PauseTx(priority),
+        }
+    }
+
+    fn xoff(direction: Direction, priority: u8) -> Self {
+        match direction {
+            Direction::Rx => Self::XoffRx(priority),
+            Direction::Tx => Self::XoffTx(priority),
+        }
+    }
+
+    /// The signals that it is the sum of, each with its weight.
+    fn signals(self) -> impl Iterator<Item = (Signal, Option<Index>, u64)> {
+        let one = |signal| [Some((signal, None, 1)), None];
+        let of = |signal, priority| [Some((signal, Some(Index::Priority(priority)), 1)), None];
+        let wire = |bytes, packets| [Some((bytes, None, 1)), Some((packets, None, ratio::L1_OVERHEAD_BYTES))];
+        match self {
+            Self::WireRx => wire(Signal::BytesRx, Signal::PacketsRx),
+            Self::WireTx => wire(Signal::BytesTx, Signal::PacketsTx),
+            Self::PauseRx(priority) => of(Signal::PfcRxPauseDuration, priority),
+            Self::PauseTx(priority) => of(Signal::PfcTxPauseDuration, priority),
+            Self::XoffRx(priority) => of(Signal::PfcRxXoffFrames, priority),
+            Self::XoffTx(priority) => of(Signal::PfcTxXoffFrames, priority),
+            Self::RdmaPacketsRx => one(Signal::PacketsRxRdma),
+            Self::Marked => one(Signal::EcnRxCe),
+            Self::CnpSent => one(Signal::CnpTx),
+            Self::CnpHandled => one(Signal::CnpRxHandled),
+            Self::CnpIgnored => one(Signal::CnpRxIgnored),
+        }
+        .into_iter()
+        .flatten()
+    }
+
+    /// Bounds of its histogram, if it has one.
+    fn bounds(self) -> Option<&'static [f64]> {
+        match self {
+            Self::WireRx | Self::WireTx => Some(histogram::UTILIZATION),
+            Self::PauseRx(_) | Self::PauseTx(_) => Some(histogram::PAUSE),
+            _ => None,
+        }
+    }
+
+    fn sample(self, step: Growth, speed: Option<f64>) -> Sample {
+        let ratio = match (self, speed) {
+            (Self::PauseRx(_) | Self::PauseTx(_), _) => ratio::pause(step.per_second()),
+            (Self::WireRx | Self::WireTx, Some(speed)) => ratio::utilization(step.per_second(), speed),
+            _ => return Sample::None,
+        };
+        ratio.map_or(Sample::Implausible, Sample::Ratio)
+    }
+}

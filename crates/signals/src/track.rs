@@ -1,0 +1,132 @@
+//! The totals of one track: every counter with its wraps resolved.
+
+use crate::delta::{self, Delta};
+use catalog::{Kind, Width};
+use model::{ABSENT, Schema};
+use ring::Window;
+use std::sync::Arc;
+
+/// One source's newest row, and what its counters have counted.
+pub(crate) struct Track {
+    pub(crate) schema: Arc<Schema>,
+    /// Shown only while it is recent.
+    pub(crate) fresh: bool,
+    /// How often the driver itself refreshes the values, in nanoseconds; 0 if at every read.
+    pub(crate) refresh: u64,
+    columns: Box<[Column]>,
+    raw: Box<[u64]>,
+    last: Option<Window>,
+}
+
+#[derive(Clone, Copy)]
+struct Column {
+    width: Width,
+    /// Only counters have steps; a gauge is what it reads.
+    counts: bool,
+    /// The last value that was there, and when.
+    previous: u64,
+    read_at: u64,
+    /// What the counter would read if it had 64 bits and never began anew; [`ABSENT`] before the first value.
+    total: u64,
+    /// The newest row saw it begin anew, so that no rate may span that row.
+    reset: bool,
+}
+
+impl Track {
+    /// A track of this schema. Counters that `former` has under the same name carry their totals on.
+    pub(crate) fn open(schema: Arc<Schema>, former: Option<&Self>) -> Self {
+        let columns = schema
+            .columns
+            .iter()
+            .map(|column| former.and_then(|former| former.column(&column.name)).unwrap_or_else(|| Column::new(column)))
+            .collect();
+        let refresh = schema.columns.iter().find_map(|column| column.meaning.map(|meaning| refresh_of(&meaning)));
+        let raw = vec![ABSENT; schema.columns.len()].into();
+        Self { schema, fresh: true, refresh: refresh.unwrap_or(0), columns, raw, last: former.and_then(|former| former.last) }
+    }
+
+    fn column(&self, name: &str) -> Option<Column> {
+        let at = self.schema.columns.iter().position(|column| &*column.name == name)?;
+        Some(Column { reset: false, ..self.columns[at] })
+    }
+
+    /// Takes in a row; gives how many counters began anew.
+    pub(crate) fn row(&mut self, window: Window, values: &[u64]) -> u64 {
+        let now = window.midpoint();
+        self.raw.copy_from_slice(values);
+        self.last = Some(window);
+        let mut resets = 0;
+        for (column, value) in self.columns.iter_mut().zip(&mut self.raw) {
+            if column.width.all_ones_is_missing && *value == column.width.max() {
+                *value = ABSENT;
+            }
+            resets += u64::from(column.take(*value, now));
+        }
+        resets
+    }
+
+    /// The newest row as it was read.
+    pub(crate) fn raw(&self) -> &[u64] {
+        &self.raw
+    }
+
+    /// The value of a column now: a counter's total, or what a gauge reads.
+    pub(crate) fn value(&self, column: usize) -> Option<u64> {
+        let read = *self.raw.get(column)?;
+        if read == ABSENT {
+            return None;
+        }
+        let column = &self.columns[column];
+        Some(if column.counts { column.total } else { read })
+    }
+
+    /// True if the newest row saw the counter begin anew.
+    pub(crate) fn was_reset(&self, column: usize) -> bool {
+        self.columns[column].reset
+    }
+}
+
+impl Column {
+    fn new(column: &model::Column) -> Self {
+        let entry = column.meaning.map(|meaning| meaning.entry);
+        Self {
+            width: entry.map_or(Width::FULL, |entry| entry.width),
+            counts: entry.is_none_or(|entry| entry.kind == Kind::Counter),
+            previous: ABSENT,
+            read_at: 0,
+            total: ABSENT,
+            reset: false,
+        }
+    }
+
+    /// Takes in a value; true if the counter began anew.
+    fn take(&mut self, value: u64, now: u64) -> bool {
+        self.reset = false;
+        if value == ABSENT || !self.counts {
+            return false;
+        }
+        if self.previous == ABSENT {
+            self.total = value;
+        } else {
+            match delta::step(self.previous, value, self.width, now.saturating_sub(self.read_at)) {
+                Delta::Grew(grew) => self.total = self.total.wrapping_add(grew),
+                Delta::Saturated => self.total = value,
+                // The total goes down with the counter, as Prometheus expects of one that began anew.
+                Delta::Reset => {
+                    self.total = value;
+                    self.reset = true;
+                }
+            }
+        }
+        (self.previous, self.read_at) = (value, now);
+        self.reset
+    }
+}
+
+/// The refresh interval of the driver whose catalogue file has this entry.
+fn refresh_of(meaning: &catalog::Meaning) -> u64 {
+    catalog::DRIVERS
+        .iter()
+        .find(|driver| driver.entries.as_ptr_range().contains(&std::ptr::from_ref(meaning.entry)))
+        .map_or(0, |driver| u64::from(driver.refresh_ms) * 1_000_000)
+}
