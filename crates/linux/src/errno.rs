@@ -53,7 +53,10 @@ const NAMES: &[(Errno, &str)] = &[
 
 /// The errno's name, `errno` for one that is not in the table.
 pub(crate) fn name(errno: Errno) -> &'static str {
-    NAMES.iter().find(|(known, _)| *known == errno).map_or("errno", |(_, name)| name)
+    NAMES
+        .iter()
+        .find(|(known, _)| *known == errno)
+        .map_or("errno", |(_, name)| name)
 }
 
 /// The reason of an errno, met at `what`.
@@ -69,7 +72,10 @@ mod tests {
     fn an_errno_is_named_as_the_kernel_names_it() {
         let why = why_from_errno(Errno::INVAL, "class/net/eth0/carrier");
         assert_eq!(why.reason, "EINVAL");
-        assert_eq!(why.detail, "class/net/eth0/carrier: Invalid argument (os error 22)");
+        assert_eq!(
+            why.detail,
+            "class/net/eth0/carrier: Invalid argument (os error 22)"
+        );
         assert_eq!(name(Errno::from_raw_os_error(524)), "ENOTSUPP");
         assert_eq!(name(Errno::from_raw_os_error(4000)), "errno");
     }
@@ -77,7 +83,10 @@ mod tests {
     #[test]
     fn no_errno_has_two_names() {
         for (i, (errno, _)) in NAMES.iter().enumerate() {
-            assert!(NAMES[i + 1..].iter().all(|(other, _)| other != errno), "{errno:?}");
+            assert!(
+                NAMES[i + 1..].iter().all(|(other, _)| other != errno),
+                "{errno:?}"
+            );
         }
     }
 }

@@ -20,7 +20,10 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { sysfs: "/sys".into(), every_statistic: false }
+        Self {
+            sysfs: "/sys".into(),
+            every_statistic: false,
+        }
     }
 }
 
@@ -51,8 +54,19 @@ impl Kernel {
     pub fn new(options: &Options) -> Result<Self, Why> {
         let tree = Tree::open(&options.sysfs)?;
         let live = tree.is_sysfs() && has_these_netdevs(&tree);
-        let columns = if options.every_statistic { Columns::All } else { Columns::Known };
-        Ok(Self { context: Context { tree: Arc::new(tree), live, columns }, without_rdma: Once::new() })
+        let columns = if options.every_statistic {
+            Columns::All
+        } else {
+            Columns::Known
+        };
+        Ok(Self {
+            context: Context {
+                tree: Arc::new(tree),
+                live,
+                columns,
+            },
+            without_rdma: Once::new(),
+        })
     }
 
     /// Why what is asked by a netdev's name cannot be asked here, if the reason is this process and not the tree.

@@ -3,9 +3,9 @@
 //! The file `carrier` is not read: since 6.8 it takes rtnl (`carrier_show` in net/core/net-sysfs.c, commit
 //! facd15dfd691), and would wait for a driver that hangs in there. `flags` and `operstate` tell the same without.
 
+use crate::Context;
 use crate::number::{NotANumber, hexadecimal};
 use crate::tree::{Fault, File, Tree};
-use crate::Context;
 use model::{ABSENT, Opened, Port, Read, Schema, Source, SourceKind, Why};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -41,7 +41,10 @@ impl Carrier {
     /// The errno of opening its files.
     pub(crate) fn open(tree: &Tree, netdev: &str) -> Result<Self, Why> {
         let file = |name| tree.file(&format!("class/net/{netdev}/{name}"));
-        Ok(Self { flags: file("flags")?, operstate: file("operstate")? })
+        Ok(Self {
+            flags: file("flags")?,
+            operstate: file("operstate")?,
+        })
     }
 
     /// `None` while the netdev is administratively down, when nobody knows.
@@ -49,11 +52,17 @@ impl Carrier {
     /// # Errors
     /// Why it could not be read.
     pub(crate) fn is_up(&self) -> Result<Option<bool>, Why> {
-        let flags = self.flags.parse(hexadecimal).map_err(|fault| self.flags.why(fault))?;
+        let flags = self
+            .flags
+            .parse(hexadecimal)
+            .map_err(|fault| self.flags.why(fault))?;
         if flags & UP == 0 {
             return Ok(None);
         }
-        self.operstate.parse(has_carrier).map(Some).map_err(|fault| self.operstate.why(fault))
+        self.operstate
+            .parse(has_carrier)
+            .map(Some)
+            .map_err(|fault| self.operstate.why(fault))
     }
 }
 
@@ -80,7 +89,11 @@ impl Link {
         let (names, counts): (Vec<_>, Vec<_>) = COUNTS.into_iter().filter_map(count).unzip();
         let names = ["carrier"].into_iter().chain(names);
         let schema = Schema::new(port.id.clone(), &port.driver, SourceKind::Link, names);
-        Ok(Self { schema: Arc::new(schema), carrier, counts })
+        Ok(Self {
+            schema: Arc::new(schema),
+            carrier,
+            counts,
+        })
     }
 }
 
@@ -90,7 +103,9 @@ impl Source for Link {
     }
 
     fn read(&mut self, row: &mut [u64]) -> Read {
-        let (carrier, counts) = row.split_first_mut().expect("a row has a cell for each column of the schema");
+        let (carrier, counts) = row
+            .split_first_mut()
+            .expect("a row has a cell for each column of the schema");
         *carrier = match self.carrier.is_up() {
             Ok(up) => up.map_or(ABSENT, u64::from),
             Err(why) => return Read::Missing(why),

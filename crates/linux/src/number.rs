@@ -57,7 +57,8 @@ fn digits(line: &[u8], radix: u32) -> Result<u64, NotANumber> {
     if line.is_empty() {
         return Err(NotANumber::Empty);
     }
-    let all_digits = |text: &[u8]| !text.is_empty() && text.iter().all(|&byte| char::from(byte).is_digit(radix));
+    let all_digits =
+        |text: &[u8]| !text.is_empty() && text.iter().all(|&byte| char::from(byte).is_digit(radix));
     if !all_digits(line) {
         return Err(match line {
             [b'-', rest @ ..] if all_digits(rest) => NotANumber::Negative,
@@ -67,7 +68,9 @@ fn digits(line: &[u8], radix: u32) -> Result<u64, NotANumber> {
     }
     line.iter()
         .filter_map(|&byte| char::from(byte).to_digit(radix))
-        .try_fold(0u64, |number, digit| number.checked_mul(radix.into())?.checked_add(digit.into()))
+        .try_fold(0u64, |number, digit| {
+            number.checked_mul(radix.into())?.checked_add(digit.into())
+        })
         .ok_or(NotANumber::Overflow)
 }
 

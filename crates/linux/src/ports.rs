@@ -25,7 +25,8 @@ pub(crate) fn list(ctx: &Context) -> Result<Vec<Port>, Why> {
     let devices = tree.list("class/infiniband");
     if let (Err(why), Err(_)) = (&netdevs, &devices) {
         let root = tree.root().display();
-        let detail = format!("{root} has neither class/net nor class/infiniband, so it is no sysfs: correct --sysfs");
+        let detail =
+            format!("{root} has neither class/net nor class/infiniband, so it is no sysfs: correct --sysfs");
         return Err(Why::new(why.reason, detail));
     }
     let netdevs = netdevs.unwrap_or_default();
@@ -37,7 +38,10 @@ pub(crate) fn list(ctx: &Context) -> Result<Vec<Port>, Why> {
         ports.extend(rdma::ports(tree, &gpus, &netdevs, &device.name, index));
     }
     let with_rdma: HashSet<&str> = ports.iter().filter_map(|found| found.path.as_deref()).collect();
-    let bound: HashSet<&str> = ports.iter().filter_map(|found| found.port.netdev.as_deref()).collect();
+    let bound: HashSet<&str> = ports
+        .iter()
+        .filter_map(|found| found.port.netdev.as_deref())
+        .collect();
     let bare = netdevs.iter().filter(|netdev| {
         // The netdevs of a function with an RDMA device are its own, or representors of other functions.
         !bound.contains(netdev.name.as_str()) && !with_rdma.contains(netdev.path.as_str())
@@ -50,7 +54,10 @@ pub(crate) fn list(ctx: &Context) -> Result<Vec<Port>, Why> {
 /// Name and index of the netdevs with hardware behind them.
 pub(crate) fn physical_names(tree: &Tree) -> Vec<(String, u32)> {
     let netdevs = netdev::physical(tree).unwrap_or_default();
-    netdevs.into_iter().map(|netdev| (netdev.name, netdev.ifindex)).collect()
+    netdevs
+        .into_iter()
+        .map(|netdev| (netdev.name, netdev.ifindex))
+        .collect()
 }
 
 /// A port, and how else it could be told apart.
@@ -58,7 +65,8 @@ struct Found {
     port: Port,
     /// Its device, below `devices/`.
     path: Option<String>,
-    /// Who it is if another device already is what `port.id` says.
+    /// Who it is if another RDMA device already is what `port.id` says. A second netdev of the same function and number is a
+    /// representor of another function, and no port.
     otherwise: Option<DeviceId>,
 }
 
@@ -66,7 +74,10 @@ struct Found {
 fn distinct(found: Vec<Found>) -> Vec<Port> {
     let mut taken = HashSet::new();
     let mut ports = Vec::with_capacity(found.len());
-    for Found { mut port, otherwise, .. } in found {
+    for Found {
+        mut port, otherwise, ..
+    } in found
+    {
         if taken.contains(&port.id)
             && let Some(device) = otherwise
         {
@@ -83,7 +94,13 @@ fn distinct(found: Vec<Found>) -> Vec<Port> {
 
 fn in_order(mut ports: Vec<Port>) -> Vec<Port> {
     ports.sort_by(|a, b| {
-        let key = |port: &Port| (port.pci.is_none(), port.pci.as_ref().map(|pci| pci.address.clone()), port.id.number);
+        let key = |port: &Port| {
+            (
+                port.pci.is_none(),
+                port.pci.as_ref().map(|pci| pci.address.clone()),
+                port.id.number,
+            )
+        };
         key(a).cmp(&key(b)).then_with(|| a.device.cmp(&b.device))
     });
     ports
@@ -99,15 +116,26 @@ struct Place {
 
 impl Place {
     fn of(tree: &Tree, gpus: &Gpus, path: &str) -> Self {
-        let Some(function) = pci::function(path) else { return Self::default() };
-        let Some((pci, numa_node)) = pci::facts(tree, function) else { return Self::default() };
-        Self { pci: Some(pci), numa_node, gpu: gpus.nearest(function, numa_node) }
+        let Some(function) = pci::function(path) else {
+            return Self::default();
+        };
+        let Some((pci, numa_node)) = pci::facts(tree, function) else {
+            return Self::default();
+        };
+        Self {
+            pci: Some(pci),
+            numa_node,
+            gpu: gpus.nearest(function, numa_node),
+        }
     }
 }
 
-/// The driver that a device's `driver` link names.
+/// The driver that a device's `driver` link names. A driver on the auxiliary bus, as of a sub-function, is called
+/// `MODULE.NAME` (drivers/base/auxiliary.c), and its module is what the catalogue knows.
 fn driver(tree: &Tree, device: &str) -> String {
     let driver = tree.resolve(&format!("{device}/driver"));
     let name = driver.as_deref().ok().and_then(|path| path.rsplit('/').next());
-    name.unwrap_or("unknown").to_owned()
+    name.and_then(|name| name.split('.').next())
+        .unwrap_or("unknown")
+        .to_owned()
 }

@@ -3,6 +3,8 @@
 pub(crate) mod nldev;
 
 mod files;
+#[cfg(test)]
+mod guest;
 mod stat;
 
 use crate::Context;
@@ -28,10 +30,17 @@ pub(crate) fn open_hw_counters(ctx: &Context, port: &Port) -> Opened {
     }
     let asked = match port.rdma_index {
         Some(index) => Stat::open(port, index),
-        None => Err(Why::new("not_on_this_tree", "RDMA netlink is asked of the running kernel only")),
+        None => Err(Why::new(
+            "not_on_this_tree",
+            "RDMA netlink is asked of the running kernel only",
+        )),
     };
     match asked {
-        Ok(stat) => active(HwCounters { tree: ctx.tree.clone(), port: port.clone(), way: Way::Netlink(stat) }),
+        Ok(stat) => active(HwCounters {
+            tree: ctx.tree.clone(),
+            port: port.clone(),
+            way: Way::Netlink(stat),
+        }),
         // Netlink says EINVAL for everything that a driver refuses: the files tell more.
         Err(why) => {
             tracing::debug!(device = port.device, %why, "hw_counters are read from their files");
@@ -45,13 +54,23 @@ pub(crate) fn open_device_counters(ctx: &Context, port: &Port) -> Opened {
     if let Some(why) = without_rdma(&ctx.tree, port) {
         return Opened::NotApplicable(why);
     }
-    let first = ctx.tree.list(&format!("class/infiniband/{}/ports", port.device)).unwrap_or_default();
+    let first = ctx
+        .tree
+        .list(&format!("class/infiniband/{}/ports", port.device))
+        .unwrap_or_default();
     if first.iter().filter_map(|entry| entry.name.parse().ok()).min() != Some(port.id.number) {
-        let detail = format!("the counters of {} as a whole are read with its first port", port.device);
+        let detail = format!(
+            "the counters of {} as a whole are read with its first port",
+            port.device
+        );
         return Opened::NotApplicable(Why::new("first_port_only", detail));
     }
     let directory = format!("class/infiniband/{}/hw_counters", port.device);
-    let kept = Kept { port, source: SourceKind::DeviceCounters, rest: REST };
+    let kept = Kept {
+        port,
+        source: SourceKind::DeviceCounters,
+        rest: REST,
+    };
     opened(Files::open(&ctx.tree, &directory, &kept, |_| true))
 }
 
@@ -61,16 +80,32 @@ pub(crate) fn open_port_counters(ctx: &Context, port: &Port) -> Opened {
     if let Some(why) = without_rdma(&ctx.tree, port) {
         return Opened::NotApplicable(why);
     }
-    let directory = format!("class/infiniband/{}/ports/{}/counters", port.device, port.id.number);
-    let kept = Kept { port, source: SourceKind::PortCounters, rest: LONG_REST };
+    let directory = format!(
+        "class/infiniband/{}/ports/{}/counters",
+        port.device, port.id.number
+    );
+    let kept = Kept {
+        port,
+        source: SourceKind::PortCounters,
+        rest: LONG_REST,
+    };
     let is_copy = !ctx.tree.is_sysfs();
-    opened(Files::open(&ctx.tree, &directory, &kept, |column| is_copy || is_traffic(column)))
+    opened(Files::open(&ctx.tree, &directory, &kept, |column| {
+        is_copy || is_traffic(column)
+    }))
 }
 
 /// `RoCE` bytes and packets: errors, discards and waits are also among the driver's statistics, in one request.
 fn is_traffic(column: &Column) -> bool {
-    let traffic = [Signal::BytesRxRdma, Signal::BytesTxRdma, Signal::PacketsRxRdma, Signal::PacketsTxRdma];
-    column.meaning.is_some_and(|meaning| traffic.contains(&meaning.signal()))
+    let traffic = [
+        Signal::BytesRxRdma,
+        Signal::BytesTxRdma,
+        Signal::PacketsRxRdma,
+        Signal::PacketsTxRdma,
+    ];
+    column
+        .meaning
+        .is_some_and(|meaning| traffic.contains(&meaning.signal()))
 }
 
 fn without_rdma(tree: &Tree, port: &Port) -> Option<Why> {
@@ -79,8 +114,20 @@ fn without_rdma(tree: &Tree, port: &Port) -> Option<Why> {
 }
 
 fn port_files(tree: &Tree, port: &Port) -> Result<Files, Why> {
-    let directory = format!("class/infiniband/{}/ports/{}/hw_counters", port.device, port.id.number);
-    Files::open(tree, &directory, &Kept { port, source: SourceKind::HwCounters, rest: REST }, |_| true)
+    let directory = format!(
+        "class/infiniband/{}/ports/{}/hw_counters",
+        port.device, port.id.number
+    );
+    Files::open(
+        tree,
+        &directory,
+        &Kept {
+            port,
+            source: SourceKind::HwCounters,
+            rest: REST,
+        },
+        |_| true,
+    )
 }
 
 fn active(source: impl Source + 'static) -> Opened {
@@ -90,7 +137,9 @@ fn active(source: impl Source + 'static) -> Opened {
 fn opened(files: Result<Files, Why>) -> Opened {
     match files {
         Ok(files) => active(files),
-        Err(why) if matches!(why.reason, "ENOENT" | "unsupported" | files::NONE) => Opened::NotApplicable(why),
+        Err(why) if matches!(why.reason, "ENOENT" | "unsupported" | files::NONE) => {
+            Opened::NotApplicable(why)
+        }
         Err(why) => Opened::Failed(why),
     }
 }

@@ -77,7 +77,11 @@ impl Tree {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = open(&canonical, flags, Mode::empty()).map_err(fail)?;
         let is_sysfs = fstatfs(&directory).map_err(fail)?.f_type == SYSFS_MAGIC;
-        Ok(Self { root: canonical, directory, is_sysfs })
+        Ok(Self {
+            root: canonical,
+            directory,
+            is_sysfs,
+        })
     }
 
     /// True if the running kernel itself answers, so that its netlink speaks of the same RDMA devices.
@@ -96,7 +100,9 @@ impl Tree {
     /// The errno, `EFBIG` for a file that is longer than any fact; `not_utf8`.
     pub(crate) fn read_string(&self, path: &str) -> Result<String, Why> {
         let mut content = [0; TEXT];
-        let content = self.read(path, &mut content).map_err(|errno| self.why(errno, path))?;
+        let content = self
+            .read(path, &mut content)
+            .map_err(|errno| self.why(errno, path))?;
         match std::str::from_utf8(content) {
             Ok(text) => Ok(text.trim_end().to_owned()),
             Err(_) => Err(Why::new("not_utf8", format!("{} holds no text", self.name(path)))),
@@ -114,7 +120,9 @@ impl Tree {
     ) -> Result<u64, Why> {
         let mut content = [0; NUMBER];
         let content = self.read(path, &mut content).map_err(Fault::from);
-        content.and_then(|content| Ok(parse(content)?)).map_err(|fault| fault.at(&self.name(path)))
+        content
+            .and_then(|content| Ok(parse(content)?))
+            .map_err(|fault| fault.at(&self.name(path)))
     }
 
     /// A file that is read again and again.
@@ -123,7 +131,10 @@ impl Tree {
     /// The errno of opening it.
     pub(crate) fn file(&self, path: &str) -> Result<File, Why> {
         let descriptor = self.open_file(path).map_err(|errno| self.why(errno, path))?;
-        Ok(File { descriptor, name: self.name(path).into() })
+        Ok(File {
+            descriptor,
+            name: self.name(path).into(),
+        })
     }
 
     /// The entries of a directory, by name.
@@ -133,19 +144,29 @@ impl Tree {
     pub(crate) fn list(&self, path: &str) -> Result<Vec<Entry>, Why> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = openat(&self.directory, path, flags, Mode::empty());
-        let directory = directory.and_then(Dir::new).map_err(|errno| self.why(errno, path))?;
+        let directory = directory
+            .and_then(Dir::new)
+            .map_err(|errno| self.why(errno, path))?;
         let mut entries = Vec::new();
         for entry in directory {
             let entry = entry.map_err(|errno| self.why(errno, path))?;
             // A name that is no text is no kernel object's.
-            let Ok(name) = entry.file_name().to_str() else { continue };
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
             if name == "." || name == ".." {
                 continue;
             }
             if entries.len() == ENTRIES {
-                return Err(Why::new("too_many", format!("{} has over {ENTRIES} entries", self.name(path))));
+                return Err(Why::new(
+                    "too_many",
+                    format!("{} has over {ENTRIES} entries", self.name(path)),
+                ));
             }
-            entries.push(Entry { name: name.to_owned(), inode: entry.ino() });
+            entries.push(Entry {
+                name: name.to_owned(),
+                inode: entry.ino(),
+            });
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -153,7 +174,13 @@ impl Tree {
 
     /// True if there is something at `path`.
     pub(crate) fn exists(&self, path: &str) -> bool {
-        accessat(&self.directory, path, rustix::fs::Access::EXISTS, AtFlags::empty()).is_ok()
+        accessat(
+            &self.directory,
+            path,
+            rustix::fs::Access::EXISTS,
+            AtFlags::empty(),
+        )
+        .is_ok()
     }
 
     /// Where `path` is below the root when all links are followed.
@@ -174,7 +201,12 @@ impl Tree {
     }
 
     fn open_file(&self, path: &str) -> Result<OwnedFd, Errno> {
-        openat(&self.directory, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        openat(
+            &self.directory,
+            path,
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
     }
 
     fn name(&self, path: &str) -> String {
@@ -221,7 +253,11 @@ impl File {
 fn read_whole<'a>(descriptor: &OwnedFd, content: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     let length = retry_on_intr(|| pread(descriptor, &mut *content, 0))?;
     // A file that fills the buffer may be longer, and half a number is a wrong number.
-    if length == content.len() { Err(Errno::FBIG) } else { Ok(&content[..length]) }
+    if length == content.len() {
+        Err(Errno::FBIG)
+    } else {
+        Ok(&content[..length])
+    }
 }
 
 fn from_io(error: &std::io::Error) -> Errno {

@@ -14,7 +14,9 @@ pub(super) fn read(tree: &Tree, port: &str) -> Vec<Gid> {
     let mut gids = Vec::new();
     let mut empty = 0;
     for index in 0..ENTRIES {
-        let Ok(gid) = tree.read_string(&format!("{port}/gids/{index}")) else { break };
+        let Ok(gid) = tree.read_string(&format!("{port}/gids/{index}")) else {
+            break;
+        };
         if is_zero(&gid) {
             empty += 1;
             if empty == EMPTY {
@@ -36,7 +38,12 @@ fn entry(tree: &Tree, port: &str, index: u32, gid: String) -> Gid {
         _ => GidType::Unknown,
     };
     let netdev = attribute("ndevs").filter(|name| is_name(name));
-    Gid { index, gid, kind, netdev }
+    Gid {
+        index,
+        gid,
+        kind,
+        netdev,
+    }
 }
 
 /// A netdev's name is one component of a path.

@@ -10,8 +10,8 @@ use crate::tree::Tree;
 use model::{DeviceId, Gid, LinkLayer, Port, PortId, PortState};
 use std::collections::HashMap;
 
-/// What the software drivers say of themselves: `rxe_register_device` in drivers/infiniband/sw/rxe/rxe_verbs.c,
-/// `SIW_NODE_DESC_COMMON` in include/uapi/rdma/siw-abi.h.
+/// What the software drivers say of themselves: `rxe_register_device` in `drivers/infiniband/sw/rxe/rxe_verbs.c`,
+/// `SIW_NODE_DESC_COMMON` in `include/uapi/rdma/siw-abi.h`.
 const SOFTWARE: [(&str, &str); 2] = [("rxe", "rxe"), ("Software iWARP stack", "siw")];
 
 /// Index of each RDMA device that this process may see; empty where the tree is no kernel's.
@@ -41,15 +41,26 @@ struct Device<'a> {
 }
 
 /// The ports of the device `name`. One that cannot be read costs itself alone.
-pub(super) fn ports(tree: &Tree, gpus: &Gpus, netdevs: &[Netdev], name: &str, index: Option<u32>) -> Vec<Found> {
+pub(super) fn ports(
+    tree: &Tree,
+    gpus: &Gpus,
+    netdevs: &[Netdev],
+    name: &str,
+    index: Option<u32>,
+) -> Vec<Found> {
     let device = Device::read(tree, gpus, name, index);
-    let ports = tree.list(&format!("class/infiniband/{name}/ports")).unwrap_or_else(|why| {
-        tracing::debug!(device = name, %why, "an RDMA device without ports");
-        Vec::new()
-    });
+    let ports = tree
+        .list(&format!("class/infiniband/{name}/ports"))
+        .unwrap_or_else(|why| {
+            tracing::debug!(device = name, %why, "an RDMA device without ports");
+            Vec::new()
+        });
     let mut numbers: Vec<u32> = ports.iter().filter_map(|port| port.name.parse().ok()).collect();
     numbers.sort_unstable();
-    numbers.into_iter().map(|number| device.port(tree, netdevs, number)).collect()
+    numbers
+        .into_iter()
+        .map(|number| device.port(tree, netdevs, number))
+        .collect()
 }
 
 impl<'a> Device<'a> {
@@ -62,20 +73,38 @@ impl<'a> Device<'a> {
         let parent = text("parent").filter(|parent| gids::is_name(parent));
         let software = match &parent {
             Some(_) => Some("rxe"),
-            None => text("node_desc").and_then(|said| SOFTWARE.iter().find(|(known, _)| *known == said).map(|(_, driver)| *driver)),
+            None => text("node_desc").and_then(|said| {
+                SOFTWARE
+                    .iter()
+                    .find(|(known, _)| *known == said)
+                    .map(|(_, driver)| *driver)
+            }),
         };
         let path = match software {
             Some(_) => None,
             None => tree.resolve(&format!("class/infiniband/{name}/device")).ok(),
         };
-        let place = path.as_deref().map(|path| Place::of(tree, gpus, path)).unwrap_or_default();
+        let place = path
+            .as_deref()
+            .map(|path| Place::of(tree, gpus, path))
+            .unwrap_or_default();
         let driver = match (software, &path) {
             (Some(software), _) => software.to_owned(),
             (None, Some(path)) => driver(tree, path),
             (None, None) => "unknown".to_owned(),
         };
         let guid = text("node_guid").filter(|guid| guid.bytes().any(|byte| !matches!(byte, b'0' | b':')));
-        Self { name, index, driver, firmware: text("fw_ver"), board: text("board_id"), guid, path, parent, place }
+        Self {
+            name,
+            index,
+            driver,
+            firmware: text("fw_ver"),
+            board: text("board_id"),
+            guid,
+            path,
+            parent,
+            place,
+        }
     }
 
     fn port(&self, tree: &Tree, netdevs: &[Netdev], number: u32) -> Found {
@@ -88,12 +117,23 @@ impl<'a> Device<'a> {
         // An InfiniBand port is listed and otherwise left alone: some belong to a fabric manager, whose functions log an
         // error in the kernel at every query.
         let is_ethernet = link_layer == LinkLayer::Ethernet;
-        let gids = if is_ethernet { gids::read(tree, &files) } else { Vec::new() };
-        let netdev = if is_ethernet { self.netdev(&gids, netdevs, number) } else { None };
+        let gids = if is_ethernet {
+            gids::read(tree, &files)
+        } else {
+            Vec::new()
+        };
+        let netdev = if is_ethernet {
+            self.netdev(&gids, netdevs, number)
+        } else {
+            None
+        };
         let netdev_name = netdev.as_deref();
         let otherwise = self.guid.as_deref().map(DeviceId::guid);
         let port = Port {
-            id: PortId { device: self.id(tree, netdev_name), number },
+            id: PortId {
+                device: self.id(tree, netdev_name),
+                number,
+            },
             device: self.name.to_owned(),
             ifindex: netdev_name.and_then(|name| netdev::ifindex(tree, name)),
             rdma_index: self.index,
@@ -110,13 +150,20 @@ impl<'a> Device<'a> {
             gids,
             netdev,
         };
-        Found { port, path: self.path.clone(), otherwise }
+        Found {
+            port,
+            path: self.path.clone(),
+            otherwise,
+        }
     }
 
     /// The netdev whose driver statistics, link and DCB are those of the port. The GIDs name the netdev that RDMA is bound
     /// to; under a bond that is the bond, which has none of these, and the function's own netdev is taken.
     fn netdev(&self, gids: &[Gid], netdevs: &[Netdev], number: u32) -> Option<String> {
-        let bound = self.parent.clone().or_else(|| gids.iter().find_map(|gid| gid.netdev.clone()));
+        let bound = self
+            .parent
+            .clone()
+            .or_else(|| gids.iter().find_map(|gid| gid.netdev.clone()));
         if let Some(name) = &bound
             && netdevs.iter().any(|netdev| netdev.name == *name)
         {
@@ -125,20 +172,33 @@ impl<'a> Device<'a> {
         let of_the_port = |netdev: &&Netdev| {
             self.path.as_ref() == Some(&netdev.path) && netdev.dev_port.checked_add(1) == Some(number)
         };
-        netdevs.iter().find(of_the_port).map(|netdev| netdev.name.clone()).or(bound)
+        netdevs
+            .iter()
+            .find(of_the_port)
+            .map(|netdev| netdev.name.clone())
+            .or(bound)
     }
 
     fn id(&self, tree: &Tree, netdev: Option<&str>) -> DeviceId {
         let by_pci = self.path.as_deref().and_then(pci::address).map(DeviceId::pci);
         let by_guid = || self.guid.as_deref().map(DeviceId::guid);
         let by_address = || netdev.and_then(|name| netdev::by_address(tree, name));
-        by_pci.or_else(by_guid).or_else(by_address).unwrap_or_else(|| DeviceId::guid(self.name))
+        by_pci
+            .or_else(by_guid)
+            .or_else(by_address)
+            .unwrap_or_else(|| DeviceId::guid(self.name))
     }
 }
 
 /// State of an Ethernet port. The kernel's definition is that of its netdev (`ib_get_curr_port_state` in
-/// include/rdma/ib_verbs.h), which can be read without `query_port`.
+/// `include/rdma/ib_verbs.h`), which can be read without `query_port`.
 fn state(tree: &Tree, netdev: &str) -> Option<PortState> {
-    let up = Carrier::open(tree, netdev).and_then(|carrier| carrier.is_up()).ok()?;
-    Some(if up == Some(true) { PortState::Active } else { PortState::Down })
+    let up = Carrier::open(tree, netdev)
+        .and_then(|carrier| carrier.is_up())
+        .ok()?;
+    Some(if up == Some(true) {
+        PortState::Active
+    } else {
+        PortState::Down
+    })
 }

@@ -52,26 +52,38 @@ impl Files {
         entries.sort_by_key(|entry| entry.inode);
         let Kept { port, source, rest } = *kept;
         let names = entries.into_iter().map(|entry| entry.name);
-        let mut columns = Schema::new(port.id.clone(), &port.driver, source, names).columns.into_vec();
+        let mut columns = Schema::new(port.id.clone(), &port.driver, source, names)
+            .columns
+            .into_vec();
         columns.retain(wanted);
         let mut refused = None;
         let mut counters = Vec::with_capacity(columns.len());
-        columns.retain(|column| match tree.file(&format!("{directory}/{}", column.name)) {
-            Ok(file) => {
-                counters.push(Counter { file, failed: None });
-                true
-            }
-            Err(why) => {
-                refused.get_or_insert(why);
-                false
-            }
-        });
+        columns.retain(
+            |column| match tree.file(&format!("{directory}/{}", column.name)) {
+                Ok(file) => {
+                    counters.push(Counter { file, failed: None });
+                    true
+                }
+                Err(why) => {
+                    refused.get_or_insert(why);
+                    false
+                }
+            },
+        );
         if columns.is_empty() {
             let none = || Why::new(NONE, format!("{directory} has no counter that is worth its cost"));
             return Err(refused.unwrap_or_else(none));
         }
-        let schema = Schema { port: port.id.clone(), source, columns: columns.into() };
-        let mut files = Self { schema: Arc::new(schema), counters: counters.into(), rest };
+        let schema = Schema {
+            port: port.id.clone(),
+            source,
+            columns: columns.into(),
+        };
+        let mut files = Self {
+            schema: Arc::new(schema),
+            counters: counters.into(),
+            rest,
+        };
         let mut row = vec![ABSENT; files.counters.len()];
         match files.read(&mut row) {
             Read::Missing(why) => Err(why),
@@ -105,8 +117,14 @@ impl Source for Files {
 impl Files {
     /// Why no file could be read: what the first of them says.
     fn why(&self) -> Why {
-        let failed = self.counters.iter().find_map(|counter| Some((counter, counter.failed?.0)));
-        failed.map_or_else(|| Why::new(NONE, "there is no counter"), |(counter, fault)| counter.file.why(fault))
+        let failed = self
+            .counters
+            .iter()
+            .find_map(|counter| Some((counter, counter.failed?.0)));
+        failed.map_or_else(
+            || Why::new(NONE, "there is no counter"),
+            |(counter, fault)| counter.file.why(fault),
+        )
     }
 }
 

@@ -26,7 +26,9 @@ const HWCOUNTER_VALUE: u16 = 83;
 pub(crate) fn indexes() -> Result<HashMap<String, u32>, Errno> {
     let mut socket = Socket::open(NlFamily::Rdma, &[], DUMP)?;
     let mut indexes = HashMap::new();
-    socket.dump(&mut Request::dump(GET, &[]), |message| indexes.extend(device(message)))?;
+    socket.dump(&mut Request::dump(GET, &[]), |message| {
+        indexes.extend(device(message));
+    })?;
     Ok(indexes)
 }
 
@@ -39,7 +41,9 @@ fn device(message: Message<'_>) -> Option<(String, u32)> {
 
 /// The request for all counters of a port, at one instant. The kernel asks the driver anew: `lifespan` is for sysfs alone.
 pub(super) fn counters_of(device: u32, port: u32) -> Request {
-    Request::new(STAT_GET, &[]).with(DEV_INDEX, &device.to_ne_bytes()).with(PORT_INDEX, &port.to_ne_bytes())
+    Request::new(STAT_GET, &[])
+        .with(DEV_INDEX, &device.to_ne_bytes())
+        .with(PORT_INDEX, &port.to_ne_bytes())
 }
 
 /// Names and values of an answer to [`counters_of`], in the driver's order; `None` if it holds none. Optional counters
@@ -78,11 +82,17 @@ pub(super) mod tests {
 
     fn entry(name: &str, value: u64) -> Vec<u8> {
         let name = attribute(HWCOUNTER_NAME, format!("{name}\0").as_bytes());
-        attribute(HWCOUNTER, &[name, attribute(HWCOUNTER_VALUE, &value.to_ne_bytes())].concat())
+        attribute(
+            HWCOUNTER,
+            &[name, attribute(HWCOUNTER_VALUE, &value.to_ne_bytes())].concat(),
+        )
     }
 
     pub(in crate::rdma) fn answer(counters: &[(&str, u64)]) -> Vec<u8> {
-        let entries: Vec<u8> = counters.iter().flat_map(|(name, value)| entry(name, *value)).collect();
+        let entries: Vec<u8> = counters
+            .iter()
+            .flat_map(|(name, value)| entry(name, *value))
+            .collect();
         let mut payload = attribute(DEV_INDEX, &0u32.to_ne_bytes());
         payload.extend(attribute(DEV_NAME, b"mlx5_0\0"));
         payload.extend(attribute(PORT_INDEX, &1u32.to_ne_bytes()));
@@ -111,9 +121,22 @@ pub(super) mod tests {
     #[test]
     fn an_entry_without_its_name_or_its_64_bits_is_left_out() {
         let without_value = attribute(HWCOUNTER, &attribute(HWCOUNTER_NAME, b"a\0"));
-        let short = [attribute(HWCOUNTER_NAME, b"b\0"), attribute(HWCOUNTER_VALUE, &1u32.to_ne_bytes())].concat();
-        let unterminated = [attribute(HWCOUNTER_NAME, b"c"), attribute(HWCOUNTER_VALUE, &1u64.to_ne_bytes())].concat();
-        let entries = [without_value, attribute(HWCOUNTER, &short), attribute(HWCOUNTER, &unterminated)].concat();
+        let short = [
+            attribute(HWCOUNTER_NAME, b"b\0"),
+            attribute(HWCOUNTER_VALUE, &1u32.to_ne_bytes()),
+        ]
+        .concat();
+        let unterminated = [
+            attribute(HWCOUNTER_NAME, b"c"),
+            attribute(HWCOUNTER_VALUE, &1u64.to_ne_bytes()),
+        ]
+        .concat();
+        let entries = [
+            without_value,
+            attribute(HWCOUNTER, &short),
+            attribute(HWCOUNTER, &unterminated),
+        ]
+        .concat();
         assert_eq!(counters(&attribute(HWCOUNTERS, &entries)).unwrap().count(), 0);
     }
 
@@ -125,10 +148,24 @@ pub(super) mod tests {
 
     #[test]
     fn a_device_has_name_and_index() {
-        let payload = [attribute(DEV_INDEX, &5u32.to_ne_bytes()), attribute(DEV_NAME, b"mlx5_4\0")].concat();
-        let message = Message { kind: GET, sequence: 1, payload: &payload };
+        let payload = [
+            attribute(DEV_INDEX, &5u32.to_ne_bytes()),
+            attribute(DEV_NAME, b"mlx5_4\0"),
+        ]
+        .concat();
+        let message = Message {
+            kind: GET,
+            sequence: 1,
+            payload: &payload,
+        };
         assert_eq!(device(message), Some(("mlx5_4".to_owned(), 5)));
-        assert_eq!(device(Message { payload: &[], ..message }), None);
+        assert_eq!(
+            device(Message {
+                payload: &[],
+                ..message
+            }),
+            None
+        );
     }
 
     proptest! {

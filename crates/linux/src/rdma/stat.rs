@@ -78,7 +78,9 @@ fn names(answer: &[u8]) -> Option<Vec<&str>> {
 
 /// Puts the values of an answer into `row`; false if its counters are not exactly those of the schema.
 fn fill(answer: &[u8], schema: &Schema, row: &mut [u64]) -> bool {
-    let Some(mut counters) = nldev::counters(answer) else { return false };
+    let Some(mut counters) = nldev::counters(answer) else {
+        return false;
+    };
     for (cell, column) in row.iter_mut().zip(&schema.columns) {
         match counters.next() {
             Some((name, value)) if name == &*column.name => *cell = value,
@@ -95,14 +97,21 @@ mod tests {
     use model::{DeviceId, PortId};
 
     fn schema(names: &[&'static str]) -> Schema {
-        let port = PortId { device: DeviceId::guid("0"), number: 1 };
+        let port = PortId {
+            device: DeviceId::guid("0"),
+            number: 1,
+        };
         Schema::new(port, "mlx5_core", SourceKind::HwCounters, names.iter().copied())
     }
 
     #[test]
     fn values_go_where_their_names_are() {
         let mut row = [0; 2];
-        assert!(fill(&answer(&[("a", 1), ("b", u64::MAX)]), &schema(&["a", "b"]), &mut row));
+        assert!(fill(
+            &answer(&[("a", 1), ("b", u64::MAX)]),
+            &schema(&["a", "b"]),
+            &mut row
+        ));
         assert_eq!(row, [1, u64::MAX]);
     }
 
