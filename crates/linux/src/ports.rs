@@ -93,15 +93,9 @@ fn distinct(found: Vec<Found>) -> Vec<Port> {
 }
 
 fn in_order(mut ports: Vec<Port>) -> Vec<Port> {
-    ports.sort_by(|a, b| {
-        let key = |port: &Port| {
-            (
-                port.pci.is_none(),
-                port.pci.as_ref().map(|pci| pci.address.clone()),
-                port.id.number,
-            )
-        };
-        key(a).cmp(&key(b)).then_with(|| a.device.cmp(&b.device))
+    ports.sort_by_cached_key(|port| {
+        let address = port.pci.as_ref().map(|pci| pci.address.clone());
+        (address.is_none(), address, port.id.number, port.device.clone())
     });
     ports
 }

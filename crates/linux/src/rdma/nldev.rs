@@ -1,4 +1,4 @@
-//! RDMA netlink: the messages and attributes of include/uapi/rdma/rdma_netlink.h that are used here.
+//! RDMA netlink: the messages and attributes of `include/uapi/rdma/rdma_netlink.h` that are used here.
 
 use crate::netlink::{Attributes, DUMP, Message, Request, Socket};
 use neli::consts::socket::NlFamily;
@@ -8,8 +8,8 @@ use std::ffi::CStr;
 
 /// `RDMA_NL_NLDEV` as client, in the upper six bits of a message's type.
 const NLDEV: u16 = 5 << 10;
-const GET: u16 = NLDEV | 1;
-const STAT_GET: u16 = NLDEV | 17;
+const GET: u16 = NLDEV + 1;
+const STAT_GET: u16 = NLDEV + 17;
 
 const DEV_INDEX: u16 = 1;
 const DEV_NAME: u16 = 2;
