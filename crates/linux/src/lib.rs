@@ -1,1 +1,26 @@
 //! Reads RoCE counters and facts from a Linux kernel.
+//!
+//! This is the one crate that touches the kernel: sysfs ([`tree`]), RDMA netlink and its files ([`rdma`]), a driver's
+//! statistics ([`ethtool`]), ethtool netlink ([`settings`]), DCB netlink ([`dcb`]) and rtnetlink ([`changes`]). It knows how
+//! to ask; what the answers mean is in the catalogue.
+#![allow(rustdoc::private_intra_doc_links)] // the map above is for who reads the code
+
+mod changes;
+mod clock;
+mod dcb;
+mod errno;
+mod ethtool;
+mod kernel;
+mod link;
+mod netlink;
+mod number;
+mod pci;
+mod ports;
+mod rdma;
+mod settings;
+mod tree;
+
+pub(crate) use errno::why_from_errno;
+pub(crate) use kernel::Context;
+pub use kernel::{Kernel, Options};
+pub(crate) use tree::Tree;

@@ -1,0 +1,140 @@
+//! The running kernel, or a copy of its files, as a host.
+
+use crate::errno::why_from_errno;
+use crate::ethtool::Columns;
+use crate::tree::Tree;
+use crate::{changes, dcb, ethtool, link, ports, rdma, settings};
+use model::{Changes, Host, LinkLayer, Opened, Port, SourceKind, Why};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
+use std::path::PathBuf;
+use std::sync::{Arc, Once};
+
+/// How to read a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Where its sysfs is: `/sys`, the host's in a container, or a copy.
+    pub sysfs: PathBuf,
+    /// Every statistic of a driver gets a column, not only those that the catalogue knows.
+    pub every_statistic: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sysfs: "/sys".into(),
+            every_statistic: false,
+        }
+    }
+}
+
+/// What every source is opened with.
+pub(crate) struct Context {
+    /// The kernel's files.
+    pub tree: Arc<Tree>,
+    /// The netdevs of the files are those of this process, so that netlink and ioctl speak of the same.
+    pub live: bool,
+    /// Which of a driver's statistics get columns.
+    pub columns: Columns,
+}
+
+/// A Linux kernel.
+///
+/// On its own sysfs, wherever that is mounted, it is also asked by netlink and ioctl; on a copy of one only the files
+/// are read.
+pub struct Kernel {
+    context: Context,
+    without_rdma: Once,
+}
+
+impl Kernel {
+    /// The kernel whose sysfs `options` names.
+    ///
+    /// # Errors
+    /// The directory cannot be opened.
+    pub fn new(options: &Options) -> Result<Self, Why> {
+        let tree = Tree::open(&options.sysfs)?;
+        let live = tree.is_sysfs() && has_these_netdevs(&tree);
+        let columns = if options.every_statistic {
+            Columns::All
+        } else {
+            Columns::Known
+        };
+        Ok(Self {
+            context: Context {
+                tree: Arc::new(tree),
+                live,
+                columns,
+            },
+            without_rdma: Once::new(),
+        })
+    }
+
+    /// Why what is asked by a netdev's name cannot be asked here, if the reason is this process and not the tree.
+    fn elsewhere(&self) -> Option<Why> {
+        let root = self.context.tree.root().display();
+        let detail = format!(
+            "the netdevs of {root} are not in this process's network namespace: run it in the host's (hostNetwork: true)"
+        );
+        (self.context.tree.is_sysfs() && !self.context.live).then(|| Why::new("other_netns", detail))
+    }
+}
+
+impl Host for Kernel {
+    fn ports(&self) -> Result<Vec<Port>, String> {
+        let ports = ports::list(&self.context).map_err(|why| why.to_string())?;
+        if !self.context.tree.exists("class/infiniband") {
+            let sysfs = self.context.tree.root().display();
+            self.without_rdma.call_once(|| {
+                tracing::info!("{sysfs}/class/infiniband is not there (no RDMA driver is loaded): Ethernet alone is watched");
+            });
+        }
+        Ok(ports)
+    }
+
+    fn open(&self, port: &Port, source: SourceKind) -> Opened {
+        match port.link_layer {
+            LinkLayer::Ethernet => {}
+            LinkLayer::InfiniBand => {
+                let detail = format!("{} is an InfiniBand port, which is listed but not read", port.id);
+                return Opened::NotApplicable(Why::new("infiniband", detail));
+            }
+            LinkLayer::Unknown => {
+                let detail = format!("{} does not say whether it is Ethernet or InfiniBand", port.id);
+                return Opened::Failed(Why::new("unknown_link_layer", detail));
+            }
+        }
+        let context = &self.context;
+        match (source, self.elsewhere()) {
+            (SourceKind::Ethtool | SourceKind::Dcb, Some(why)) => Opened::NotApplicable(why),
+            (SourceKind::Ethtool, None) => ethtool::open(context, port),
+            (SourceKind::Dcb, None) => dcb::open(context, port),
+            (SourceKind::Settings, _) => settings::open(context, port),
+            (SourceKind::Link, _) => link::open(context, port),
+            (SourceKind::HwCounters, _) => rdma::open_hw_counters(context, port),
+            (SourceKind::DeviceCounters, _) => rdma::open_device_counters(context, port),
+            (SourceKind::PortCounters, _) => rdma::open_port_counters(context, port),
+        }
+    }
+
+    fn changes(&self) -> Result<Box<dyn Changes>, Why> {
+        match self.elsewhere() {
+            Some(why) => Err(why),
+            None => changes::open(&self.context),
+        }
+    }
+}
+
+/// True unless a netdev of the tree is not in this process's network namespace under the same name and index.
+fn has_these_netdevs(tree: &Tree) -> bool {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+    let socket = match socket {
+        Ok(socket) => socket,
+        Err(errno) => {
+            let why = why_from_errno(errno, "opening a socket to compare network namespaces");
+            tracing::warn!(%why, "netdevs are read from files only");
+            return false;
+        }
+    };
+    let mut physical = ports::physical_names(tree).into_iter();
+    physical.all(|(name, ifindex)| netdevice::name_to_index(&socket, &name) == Ok(ifindex))
+}

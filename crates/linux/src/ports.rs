@@ -1,0 +1,135 @@
+//! Which ports there are, and what can be told of them without waiting for firmware or for rtnl.
+//!
+//! That rules out the obvious ways. The files `state`, `phys_state` and `rate` of an RDMA port, and `PORT_GET` of RDMA
+//! netlink, call the driver's `query_port`: on mlx5 a firmware command, elsewhere `ib_get_eth_speed`, which takes rtnl
+//! (drivers/infiniband/core/verbs.c). The files `speed`, `duplex` and `phys_port_name` of a netdev take rtnl as well. What
+//! is read here is what the kernel has in memory: attributes, the GID cache, links.
+
+mod gids;
+mod netdev;
+mod rdma;
+
+use crate::Context;
+use crate::pci::{self, Gpus};
+use crate::tree::Tree;
+use model::{DeviceId, Gpu, Pci, Port, Why};
+use std::collections::HashSet;
+
+/// Every port, in the order of PCI address, port number and name; devices without a PCI address come last.
+///
+/// # Errors
+/// The tree has neither `class/infiniband` nor `class/net`.
+pub(crate) fn list(ctx: &Context) -> Result<Vec<Port>, Why> {
+    let tree = &*ctx.tree;
+    let netdevs = netdev::physical(tree);
+    let devices = tree.list("class/infiniband");
+    if let (Err(why), Err(_)) = (&netdevs, &devices) {
+        let root = tree.root().display();
+        let detail =
+            format!("{root} has neither class/net nor class/infiniband, so it is no sysfs: correct --sysfs");
+        return Err(Why::new(why.reason, detail));
+    }
+    let netdevs = netdevs.unwrap_or_default();
+    let gpus = Gpus::find(tree);
+    let mut ports = Vec::new();
+    let indexes = rdma::indexes(ctx);
+    for device in devices.unwrap_or_default() {
+        let index = indexes.get(&device.name).copied();
+        ports.extend(rdma::ports(tree, &gpus, &netdevs, &device.name, index));
+    }
+    let with_rdma: HashSet<&str> = ports.iter().filter_map(|found| found.path.as_deref()).collect();
+    let bound: HashSet<&str> = ports
+        .iter()
+        .filter_map(|found| found.port.netdev.as_deref())
+        .collect();
+    let bare = netdevs.iter().filter(|netdev| {
+        // The netdevs of a function with an RDMA device are its own, or representors of other functions.
+        !bound.contains(netdev.name.as_str()) && !with_rdma.contains(netdev.path.as_str())
+    });
+    let bare: Vec<Found> = bare.map(|netdev| netdev.port(tree, &gpus)).collect();
+    ports.extend(bare);
+    Ok(in_order(distinct(ports)))
+}
+
+/// Name and index of the netdevs with hardware behind them.
+pub(crate) fn physical_names(tree: &Tree) -> Vec<(String, u32)> {
+    let netdevs = netdev::physical(tree).unwrap_or_default();
+    netdevs
+        .into_iter()
+        .map(|netdev| (netdev.name, netdev.ifindex))
+        .collect()
+}
+
+/// A port, and how else it could be told apart.
+struct Found {
+    port: Port,
+    /// Its device, below `devices/`.
+    path: Option<String>,
+    /// Who it is if another RDMA device already is what `port.id` says. A second netdev of the same function and number is a
+    /// representor of another function, and no port.
+    otherwise: Option<DeviceId>,
+}
+
+/// Ports with an identity of their own each: two devices may share a PCI function.
+fn distinct(found: Vec<Found>) -> Vec<Port> {
+    let mut taken = HashSet::new();
+    let mut ports = Vec::with_capacity(found.len());
+    for Found {
+        mut port, otherwise, ..
+    } in found
+    {
+        if taken.contains(&port.id)
+            && let Some(device) = otherwise
+        {
+            port.id.device = device;
+        }
+        if taken.insert(port.id.clone()) {
+            ports.push(port);
+        } else {
+            tracing::debug!(device = port.device, id = %port.id, "not watched: another port has the same identity");
+        }
+    }
+    ports
+}
+
+fn in_order(mut ports: Vec<Port>) -> Vec<Port> {
+    ports.sort_by_cached_key(|port| {
+        let address = port.pci.as_ref().map(|pci| pci.address.clone());
+        (address.is_none(), address, port.id.number, port.device.clone())
+    });
+    ports
+}
+
+/// Where a device is attached.
+#[derive(Clone, Default)]
+struct Place {
+    pci: Option<Pci>,
+    numa_node: Option<u32>,
+    gpu: Option<Gpu>,
+}
+
+impl Place {
+    fn of(tree: &Tree, gpus: &Gpus, path: &str) -> Self {
+        let Some(function) = pci::function(path) else {
+            return Self::default();
+        };
+        let Some((pci, numa_node)) = pci::facts(tree, function) else {
+            return Self::default();
+        };
+        Self {
+            pci: Some(pci),
+            numa_node,
+            gpu: gpus.nearest(function, numa_node),
+        }
+    }
+}
+
+/// The driver that a device's `driver` link names. A driver on the auxiliary bus, as of a sub-function, is called
+/// `MODULE.NAME` (drivers/base/auxiliary.c), and its module is what the catalogue knows.
+fn driver(tree: &Tree, device: &str) -> String {
+    let driver = tree.resolve(&format!("{device}/driver"));
+    let name = driver.as_deref().ok().and_then(|path| path.rsplit('/').next());
+    name.and_then(|name| name.split('.').next())
+        .unwrap_or("unknown")
+        .to_owned()
+}

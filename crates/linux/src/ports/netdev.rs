@@ -1,0 +1,115 @@
+//! Netdevs with hardware behind them.
+
+use super::{Found, Place, driver};
+use crate::number::decimal;
+use crate::pci::{self, Gpus};
+use crate::tree::Tree;
+use model::{DeviceId, LinkLayer, Port, PortId, Why};
+
+/// `ARPHRD_ETHER`, `include/uapi/linux/if_arp.h`.
+const ETHERNET: u64 = 1;
+
+/// A netdev whose `device` link leads to hardware, or to what a hypervisor shows as such: not a bridge, bond, VLAN or
+/// veth.
+#[derive(Debug)]
+pub(super) struct Netdev {
+    pub name: String,
+    pub ifindex: u32,
+    /// Its device, below `devices/`.
+    pub path: String,
+    /// Which of the ports of its device it is, from 0.
+    pub dev_port: u32,
+}
+
+/// The Ethernet netdevs with a device, the oldest first: where several share a function, the function's own came before
+/// its representors.
+///
+/// # Errors
+/// `class/net` cannot be listed.
+pub(super) fn physical(tree: &Tree) -> Result<Vec<Netdev>, Why> {
+    let entries = tree.list("class/net")?;
+    let mut netdevs: Vec<_> = entries
+        .into_iter()
+        .filter_map(|entry| read(tree, entry.name))
+        .collect();
+    netdevs.sort_by_key(|netdev| netdev.ifindex);
+    Ok(netdevs)
+}
+
+fn read(tree: &Tree, name: String) -> Option<Netdev> {
+    let path = tree.resolve(&format!("class/net/{name}/device")).ok()?;
+    let number = |file| tree.number(&format!("class/net/{name}/{file}"), decimal).ok();
+    if number("type")? != ETHERNET || tree.exists(&format!("class/net/{name}/phy80211")) {
+        return None;
+    }
+    let ifindex = ifindex(tree, &name)?;
+    let dev_port = number("dev_port")
+        .and_then(|port| port.try_into().ok())
+        .unwrap_or(0);
+    Some(Netdev {
+        name,
+        ifindex,
+        path,
+        dev_port,
+    })
+}
+
+/// Index of any netdev.
+pub(super) fn ifindex(tree: &Tree, name: &str) -> Option<u32> {
+    tree.number(&format!("class/net/{name}/ifindex"), decimal)
+        .ok()?
+        .try_into()
+        .ok()
+}
+
+/// MTU of any netdev, in bytes.
+pub(super) fn mtu(tree: &Tree, name: &str) -> Option<u32> {
+    tree.number(&format!("class/net/{name}/mtu"), decimal)
+        .ok()?
+        .try_into()
+        .ok()
+}
+
+/// Identity of a netdev that has none by its device.
+pub(super) fn by_address(tree: &Tree, name: &str) -> Option<DeviceId> {
+    tree.read_string(&format!("class/net/{name}/address"))
+        .ok()
+        .map(|address| DeviceId::mac(&address))
+}
+
+impl Netdev {
+    /// The port of a netdev without RDMA.
+    pub(super) fn port(&self, tree: &Tree, gpus: &Gpus) -> Found {
+        let by_pci = pci::address(&self.path).map(DeviceId::pci);
+        let by_name = || DeviceId::mac(&self.name);
+        let place = Place::of(tree, gpus, &self.path);
+        let port = Port {
+            id: PortId {
+                device: by_pci
+                    .or_else(|| by_address(tree, &self.name))
+                    .unwrap_or_else(by_name),
+                number: self.dev_port.saturating_add(1),
+            },
+            device: self.name.clone(),
+            netdev: Some(self.name.clone()),
+            ifindex: Some(self.ifindex),
+            rdma_index: None,
+            driver: driver(tree, &self.path),
+            firmware: None,
+            board: None,
+            guid: None,
+            pci: place.pci,
+            numa_node: place.numa_node,
+            gpu: place.gpu,
+            link_layer: LinkLayer::Ethernet,
+            state: None,
+            mtu: mtu(tree, &self.name),
+            gids: Vec::new(),
+        };
+        Found {
+            port,
+            path: Some(self.path.clone()),
+            otherwise: None,
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What only a kernel with RDMA devices can show. Run in the guest of `tests/vm` with six NICs, by `--ignored`; each test
+//! has a NIC of its own.
+#![allow(clippy::disallowed_methods, clippy::print_stdout)] // steers the fake NICs, waits, and prints what it measured
+
+use super::{port_files, stat::Stat};
+use crate::{Kernel, Options, clock};
+use model::{ABSENT, Host, Opened, Port, Read, Source, SourceKind};
+use std::time::Duration;
+use std::{fs, process::Command, thread};
+
+/// Longer than the kernel answers from its cache.
+const PAST_LIFESPAN: Duration = Duration::from_millis(50);
+
+fn kernel() -> Kernel {
+    Kernel::new(&Options::default()).unwrap()
+}
+
+fn port(device: &str) -> Port {
+    kernel()
+        .ports()
+        .unwrap()
+        .into_iter()
+        .find(|port| port.device == device)
+        .unwrap()
+}
+
+fn active(port: &Port, source: SourceKind) -> Box<dyn Source> {
+    match kernel().open(port, source) {
+        Opened::Active(source) => source,
+        Opened::NotApplicable(why) | Opened::Failed(why) => panic!("{source}: {why}"),
+    }
+}
+
+fn steer(line: &str) {
+    fs::write("/proc/fakeroce", line).unwrap();
+}
+
+/// How often the kernel has called `function` of the driver of `device`.
+fn calls(device: &str, function: &str) -> u64 {
+    let all = fs::read_to_string("/proc/fakeroce").unwrap();
+    let line = all
+        .lines()
+        .find(|line| line.starts_with(&format!("{device} ")))
+        .unwrap();
+    let mut words = line.split(' ').skip_while(|word| *word != function);
+    words.nth(1).unwrap().parse().unwrap()
+}
+
+fn cell(source: &dyn Source, row: &[u64], name: &str) -> u64 {
+    row[source
+        .schema()
+        .columns
+        .iter()
+        .position(|column| &*column.name == name)
+        .unwrap()]
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn inodes_are_in_the_order_of_the_driver() {
+    let port = port("mlx5_0");
+    let stat = Stat::open(&port, port.rdma_index.unwrap()).unwrap();
+    let files = port_files(&crate::Tree::open("/sys".as_ref()).unwrap(), &port).unwrap();
+    let names = |schema: &model::Schema| {
+        schema
+            .columns
+            .iter()
+            .map(|column| column.name.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(stat.schema()), names(files.schema()));
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn a_row_of_files_is_one_query_of_the_driver() {
+    let port = port("mlx5_1");
+    let mut files = port_files(&crate::Tree::open("/sys".as_ref()).unwrap(), &port).unwrap();
+    let mut row = vec![0; files.schema().columns.len()];
+    let before = calls("mlx5_1", "hw_stats");
+    for _ in 0..10 {
+        thread::sleep(PAST_LIFESPAN);
+        assert_eq!(files.read(&mut row), Read::Row);
+    }
+    let calls = calls("mlx5_1", "hw_stats") - before;
+    println!("{calls} queries for 10 rows of {} files", row.len());
+    // Emulation may take longer than the lifespan between two files.
+    assert!(
+        calls <= 20,
+        "{calls} queries: the first file is not the driver's first counter"
+    );
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn ports_are_listed_without_a_query_of_the_driver() {
+    let kernel = kernel();
+    let before = calls("mlx5_2", "query_port");
+    let ports = kernel.ports().unwrap();
+    assert_eq!(calls("mlx5_2", "query_port"), before);
+    let port = ports.iter().find(|port| port.device == "mlx5_2").unwrap();
+    assert_eq!(
+        (port.netdev.as_deref(), port.driver.as_str()),
+        (Some("rail2"), "mlx5_core")
+    );
+    assert!(port.rdma_index.is_some());
+    assert_eq!(port.state, Some(model::PortState::Active));
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn values_failures_and_recovery() {
+    let port = port("mlx5_3");
+    for (source, name) in [
+        (SourceKind::HwCounters, "np_cnp_sent"),
+        (SourceKind::PortCounters, "port_xmit_data"),
+    ] {
+        steer(&format!("mlx5_3 {name} 123456789"));
+        let mut source = active(&port, source);
+        let mut row = vec![0; source.schema().columns.len()];
+        assert_eq!(source.read(&mut row), Read::Row);
+        assert_eq!(cell(&*source, &row, name), 123_456_789);
+    }
+    let mut source = active(&port, SourceKind::HwCounters);
+    let mut row = vec![0; source.schema().columns.len()];
+    steer("mlx5_3 !fail 5");
+    match source.read(&mut row) {
+        Read::Missing(why) => assert!(["EINVAL", "EIO"].contains(&why.reason), "{why}"),
+        other => panic!("{other:?}"),
+    }
+    steer("mlx5_3 np_cnp_sent 5; mlx5_3 !fail 0");
+    assert_eq!(source.read(&mut row), Read::Row);
+    assert_eq!(cell(&*source, &row, "np_cnp_sent"), 5);
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn a_device_that_goes_is_missing_and_comes_back_as_another() {
+    let port = port("mlx5_4");
+    let mut sources =
+        [SourceKind::HwCounters, SourceKind::PortCounters, SourceKind::Link].map(|kind| active(&port, kind));
+    steer("unplug 4");
+    for source in &mut sources {
+        let mut row = vec![0; source.schema().columns.len()];
+        match source.read(&mut row) {
+            Read::Missing(why) => assert!(["ENODEV", "EINVAL"].contains(&why.reason), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(
+        kernel()
+            .ports()
+            .unwrap()
+            .iter()
+            .all(|port| port.device != "mlx5_4")
+    );
+    steer("plug 4");
+    let again = self::port("mlx5_4");
+    assert_eq!(again.id, port.id);
+    assert!(!again.same_instance(&port));
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn counters_that_are_switched_on_are_a_new_schema() {
+    let mut source = active(&port("mlx5_3"), SourceKind::HwCounters);
+    let before = source.schema().columns.len();
+    let mut row = vec![0; before];
+    rdma("statistic set link mlx5_3/1 optional-counters cc_rx_ce_pkts");
+    assert_eq!(source.read(&mut row), Read::SchemaChanged);
+    assert_eq!(source.schema().columns.len(), before + 1);
+    row.resize(before + 1, 0);
+    assert_eq!(source.read(&mut row), Read::Row);
+    assert_ne!(cell(&*source, &row, "cc_rx_ce_pkts"), ABSENT);
+    rdma("statistic unset link mlx5_3/1 optional-counters");
+    assert_eq!(source.read(&mut row), Read::SchemaChanged);
+    assert_eq!(source.schema().columns.len(), before);
+}
+
+fn rdma(arguments: &str) {
+    let status = Command::new("rdma").args(arguments.split(' ')).status().unwrap();
+    assert!(status.success(), "rdma {arguments}");
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn what_the_two_ways_take() {
+    const ROWS: usize = 2000;
+    let port = port("mlx5_5");
+    let mut stat = active(&port, SourceKind::HwCounters);
+    let mut files = port_files(&crate::Tree::open("/sys".as_ref()).unwrap(), &port).unwrap();
+    let mut row = vec![0; stat.schema().columns.len()];
+    let mut time = |source: &mut dyn Source| {
+        let began = clock::now();
+        assert_eq!(source.read(&mut row), Read::Row);
+        began.elapsed()
+    };
+    let (mut netlink, mut file): (Vec<_>, Vec<_>) =
+        (0..ROWS).map(|_| (time(&mut *stat), time(&mut files))).unzip();
+    let [netlink, file] = [&mut netlink, &mut file].map(|times| {
+        times.sort();
+        (times[0], times[ROWS / 2])
+    });
+    let ratio = file.1.as_secs_f64() / netlink.1.as_secs_f64();
+    println!("least and median: netlink {netlink:?}, files {file:?}; ratio of the medians {ratio:.2}");
+}

@@ -1,0 +1,265 @@
+//! The kernel's files. Nothing else in this crate opens one.
+
+use crate::errno::why_from_errno;
+use crate::number::{NotANumber, decimal};
+use model::Why;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Dir, FsWord, Mode, OFlags, accessat, fstatfs, open, openat};
+use rustix::io::{Errno, pread, retry_on_intr};
+use std::path::{Path, PathBuf};
+
+/// `SYSFS_MAGIC`, include/uapi/linux/magic.h.
+const SYSFS_MAGIC: FsWord = 0x6265_6572;
+/// Longest content of a fact's file; the longest that is read, a node description, has 64 bytes.
+const TEXT: usize = 256;
+/// Longest content of a number's file; 20 digits and a newline.
+const NUMBER: usize = 64;
+/// Most entries of a directory that are looked at: more netdevs than a node can run containers.
+const ENTRIES: usize = 16_384;
+
+/// A sysfs: the kernel's own, wherever it is mounted, or a copy of one.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    root: PathBuf,
+    directory: OwnedFd,
+    is_sysfs: bool,
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Its inode. sysfs numbers its files as they are created (`idr_alloc_cyclic` in fs/kernfs/dir.c), so in a directory of
+    /// attributes the order of inodes is the driver's order.
+    pub inode: u64,
+}
+
+/// Why a file gave no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The kernel refused.
+    Errno(Errno),
+    /// It answered something else.
+    Content(NotANumber),
+}
+
+impl Fault {
+    /// The fault, met at `what`.
+    pub(crate) fn at(self, what: &str) -> Why {
+        match self {
+            Self::Errno(errno) => why_from_errno(errno, what),
+            Self::Content(content) => Why::new(content.reason(), format!("{what} {content}")),
+        }
+    }
+}
+
+impl From<Errno> for Fault {
+    fn from(errno: Errno) -> Self {
+        Self::Errno(errno)
+    }
+}
+
+impl From<NotANumber> for Fault {
+    fn from(content: NotANumber) -> Self {
+        Self::Content(content)
+    }
+}
+
+impl Tree {
+    /// The tree whose root is the directory `root`.
+    ///
+    /// # Errors
+    /// The directory cannot be opened.
+    pub(crate) fn open(root: &Path) -> Result<Self, Why> {
+        let fail = |errno| why_from_errno(errno, &root.display().to_string());
+        let canonical = std::fs::canonicalize(root).map_err(|error| fail(from_io(&error)))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(&canonical, flags, Mode::empty()).map_err(fail)?;
+        let is_sysfs = fstatfs(&directory).map_err(fail)?.f_type == SYSFS_MAGIC;
+        Ok(Self {
+            root: canonical,
+            directory,
+            is_sysfs,
+        })
+    }
+
+    /// True if the running kernel itself answers, so that its netlink speaks of the same RDMA devices.
+    pub(crate) fn is_sysfs(&self) -> bool {
+        self.is_sysfs
+    }
+
+    /// Where the tree is, for messages.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The content of a small file, without the white space at its end.
+    ///
+    /// # Errors
+    /// The errno, `EFBIG` for a file that is longer than any fact; `not_utf8`.
+    pub(crate) fn read_string(&self, path: &str) -> Result<String, Why> {
+        let mut content = [0; TEXT];
+        let content = self
+            .read(path, &mut content)
+            .map_err(|errno| self.why(errno, path))?;
+        match std::str::from_utf8(content) {
+            Ok(text) => Ok(text.trim_end().to_owned()),
+            Err(_) => Err(Why::new("not_utf8", format!("{} holds no text", self.name(path)))),
+        }
+    }
+
+    /// The number in a file, by `parse`.
+    ///
+    /// # Errors
+    /// The errno, or what the file holds instead of a number.
+    pub(crate) fn number(
+        &self,
+        path: &str,
+        parse: impl FnOnce(&[u8]) -> Result<u64, NotANumber>,
+    ) -> Result<u64, Why> {
+        let mut content = [0; NUMBER];
+        let content = self.read(path, &mut content).map_err(Fault::from);
+        content
+            .and_then(|content| Ok(parse(content)?))
+            .map_err(|fault| fault.at(&self.name(path)))
+    }
+
+    /// A file that is read again and again.
+    ///
+    /// # Errors
+    /// The errno of opening it.
+    pub(crate) fn file(&self, path: &str) -> Result<File, Why> {
+        let descriptor = self.open_file(path).map_err(|errno| self.why(errno, path))?;
+        Ok(File {
+            descriptor,
+            name: self.name(path).into(),
+        })
+    }
+
+    /// The entries of a directory, by name.
+    ///
+    /// # Errors
+    /// The errno; `too_many` if there are more than any kernel has.
+    pub(crate) fn list(&self, path: &str) -> Result<Vec<Entry>, Why> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = openat(&self.directory, path, flags, Mode::empty());
+        let directory = directory
+            .and_then(Dir::new)
+            .map_err(|errno| self.why(errno, path))?;
+        let mut entries = Vec::new();
+        for entry in directory {
+            let entry = entry.map_err(|errno| self.why(errno, path))?;
+            // A name that is no text is no kernel object's.
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
+            if name == "." || name == ".." {
+                continue;
+            }
+            if entries.len() == ENTRIES {
+                return Err(Why::new(
+                    "too_many",
+                    format!("{} has over {ENTRIES} entries", self.name(path)),
+                ));
+            }
+            entries.push(Entry {
+                name: name.to_owned(),
+                inode: entry.ino(),
+            });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    /// True if there is something at `path`.
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        accessat(
+            &self.directory,
+            path,
+            rustix::fs::Access::EXISTS,
+            AtFlags::empty(),
+        )
+        .is_ok()
+    }
+
+    /// Where `path` is below the root when all links are followed.
+    ///
+    /// # Errors
+    /// The errno; `outside` if a link leads out of the tree.
+    pub(crate) fn resolve(&self, path: &str) -> Result<String, Why> {
+        let canonical = std::fs::canonicalize(self.root.join(path));
+        let canonical = canonical.map_err(|error| self.why(from_io(&error), path))?;
+        let inside = canonical.strip_prefix(&self.root).ok().and_then(Path::to_str);
+        inside
+            .map(str::to_owned)
+            .ok_or_else(|| Why::new("outside", format!("{} leads out of the tree", self.name(path))))
+    }
+
+    fn read<'a>(&self, path: &str, content: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+        read_whole(&self.open_file(path)?, content)
+    }
+
+    fn open_file(&self, path: &str) -> Result<OwnedFd, Errno> {
+        openat(
+            &self.directory,
+            path,
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+    }
+
+    fn name(&self, path: &str) -> String {
+        self.root.join(path).display().to_string()
+    }
+
+    fn why(&self, errno: Errno, path: &str) -> Why {
+        why_from_errno(errno, &self.name(path))
+    }
+}
+
+/// A file that stays open, so that reading it is one system call.
+#[derive(Debug)]
+pub(crate) struct File {
+    descriptor: OwnedFd,
+    name: Box<str>,
+}
+
+impl File {
+    /// The decimal number that the kernel now puts into the file.
+    ///
+    /// # Errors
+    /// `ENODEV` once the device is gone: sysfs ends every read through a descriptor of before.
+    pub(crate) fn number(&self) -> Result<u64, Fault> {
+        self.parse(decimal)
+    }
+
+    /// The content of the file now, by `parse`.
+    ///
+    /// # Errors
+    /// As for [`Self::number`].
+    pub(crate) fn parse<T>(&self, parse: impl FnOnce(&[u8]) -> Result<T, NotANumber>) -> Result<T, Fault> {
+        let mut content = [0; NUMBER];
+        Ok(parse(read_whole(&self.descriptor, &mut content)?)?)
+    }
+
+    /// The fault, met at this file.
+    pub(crate) fn why(&self, fault: Fault) -> Why {
+        fault.at(&self.name)
+    }
+}
+
+/// What one `read` gives, which for a sysfs attribute is all of it.
+fn read_whole<'a>(descriptor: &OwnedFd, content: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+    let length = retry_on_intr(|| pread(descriptor, &mut *content, 0))?;
+    // A file that fills the buffer may be longer, and half a number is a wrong number.
+    if length == content.len() {
+        Err(Errno::FBIG)
+    } else {
+        Ok(&content[..length])
+    }
+}
+
+fn from_io(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
