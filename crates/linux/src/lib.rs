@@ -1,15 +1,21 @@
 //! Reads RoCE counters and facts from a Linux kernel.
 
+#[cfg(test)]
+mod allocations;
 mod changes;
 mod clock;
 mod dcb;
 mod ethtool;
+#[cfg(test)]
+mod guest;
 mod netlink;
 #[cfg(test)]
 mod netns;
 mod route;
 mod settings;
 mod tree;
+#[cfg(test)]
+mod warm;
 
 use std::sync::Arc;
 

@@ -34,15 +34,19 @@ pub(crate) fn ip(arguments: &str) {
 
 /// Runs a program in the thread's namespace.
 pub(crate) fn run(program: &str, arguments: &str) {
+    if let Err(said) = attempt(program, arguments) {
+        panic!("{program} {arguments}: {said}");
+    }
+}
+
+/// Runs a program in the thread's namespace; what it said if it failed.
+pub(crate) fn attempt(program: &str, arguments: &str) -> Result<(), String> {
     let output = Command::new(program)
         .args(arguments.split(' '))
         .output()
         .expect(program);
-    assert!(
-        output.status.success(),
-        "{program} {arguments}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    output.status.success().then_some(()).ok_or(said)
 }
 
 /// A port of a netdev of this namespace.

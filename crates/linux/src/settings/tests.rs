@@ -20,8 +20,9 @@ impl Ask for Script {
 
 fn facts(told: &[(Fact, u64)]) -> Facts {
     let mut facts = Facts::default();
-    told.iter()
-        .for_each(|(fact, value)| facts.set(*fact, Some(*value)));
+    for (fact, value) in told {
+        facts.set(*fact, Some(*value));
+    }
     facts
 }
 
@@ -33,8 +34,8 @@ fn names(schema: &Schema) -> Vec<&str> {
 fn what_a_driver_tells_later_makes_a_new_schema_and_what_it_stops_telling_is_absent() {
     let down = facts(&[(Fact::Speed, ABSENT)]);
     let up = facts(&[(Fact::Speed, 100_000), (Fact::Lanes, 4)]);
-    let broken = Err(Why::new("EIO", "firmware"));
-    let script = Script([Ok(down), Ok(down), Ok(up), Ok(up), Ok(down), broken.clone()].into());
+    let broken = Why::new("EIO", "firmware");
+    let script = Script([Ok(down), Ok(down), Ok(up), Ok(up), Ok(down), Err(broken.clone())].into());
     let mut source = Settings::open(Box::new(script), &netns::any_port("rail0"))
         .unwrap()
         .unwrap();
@@ -45,7 +46,7 @@ fn what_a_driver_tells_later_makes_a_new_schema_and_what_it_stops_telling_is_abs
     assert_eq!(names(source.schema()), ["speed", "lanes"]);
     assert_eq!((source.read(&mut row), row), (Read::Row, [100_000, 4]));
     assert_eq!((source.read(&mut row), row), (Read::Row, [ABSENT, ABSENT]));
-    assert_eq!(source.read(&mut row), Read::Missing(broken.unwrap_err()));
+    assert_eq!(source.read(&mut row), Read::Missing(broken));
 }
 
 #[test]
