@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_copy_of_a_tree_does_not_change() {
         let tree = tempfile::tempdir().unwrap();
-        let ctx = Context::for_test(tree.path(), false);
+        let ctx = netns::context(tree.path(), false);
         assert_eq!(open(&ctx).err().unwrap().reason, "not_on_this_tree");
     }
 }

@@ -34,7 +34,7 @@ impl Kernel {
             ethtool::Columns::Known
         };
         Self(Context {
-            tree: Arc::new(Tree { root: "/sys".into() }),
+            tree: Arc::new(Tree::open("/sys".as_ref()).expect("sysfs")),
             live: true,
             columns,
         })
@@ -68,17 +68,4 @@ pub(crate) struct Context {
     pub live: bool,
     /// Which of a driver's statistics get columns.
     pub columns: ethtool::Columns,
-}
-
-#[cfg(test)]
-impl Context {
-    pub(crate) fn for_test(root: &std::path::Path, live: bool) -> Self {
-        Self {
-            tree: Arc::new(Tree {
-                root: root.to_owned(),
-            }),
-            live,
-            columns: ethtool::Columns::All,
-        }
-    }
 }

@@ -1,9 +1,12 @@
-//! A network namespace of a test's own, and ports in it.
+//! A network namespace of a test's own, and ports and a context in it.
 #![allow(clippy::disallowed_methods, clippy::print_stderr)] // tests run `ip`, and say why they do not
 
-use crate::ethtool::Interface;
+use crate::ethtool::{Columns, Interface};
+use crate::{Context, Tree};
 use model::{DeviceId, LinkLayer, Port, PortId};
+use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 /// Runs `test` on a thread in a new, empty network namespace, which ends with the thread. Does nothing but say so where that
 /// is not permitted.
@@ -80,5 +83,15 @@ pub(crate) fn any_port(netdev: &str) -> Port {
         state: None,
         mtu: None,
         gids: Vec::new(),
+    }
+}
+
+/// A context in which every statistic gets a column.
+pub(crate) fn context(root: &Path, live: bool) -> Context {
+    let tree = Tree::open(root).expect("a directory");
+    Context {
+        tree: Arc::new(tree),
+        live,
+        columns: Columns::All,
     }
 }

@@ -3,14 +3,20 @@
 use model::Why;
 use rustix::io::Errno;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A sysfs, the kernel's own or a copy.
 pub(crate) struct Tree {
-    pub root: PathBuf,
+    root: PathBuf,
 }
 
 impl Tree {
+    pub(crate) fn open(root: &Path) -> Result<Self, Why> {
+        Ok(Self {
+            root: root.to_owned(),
+        })
+    }
+
     #[allow(clippy::disallowed_methods)] // the one place
     pub(crate) fn read_string(&self, path: &str) -> Result<String, Why> {
         let path = self.root.join(path);

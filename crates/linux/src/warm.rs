@@ -1,13 +1,13 @@
 //! What a read costs once it is warm.
-#![allow(clippy::disallowed_methods)] // a test that measures
+#![allow(clippy::disallowed_methods, clippy::print_stdout)] // one test measures, and says what
 
 use crate::netns::{self, ip, port};
-use crate::{Context, allocations, dcb, ethtool, settings};
+use crate::{allocations, dcb, ethtool, settings};
 use model::{Opened, Read, Source};
 use std::time::Instant;
 
 fn sources(netdev: &str) -> Vec<Box<dyn Source>> {
-    let ctx = Context::for_test("/sys".as_ref(), true);
+    let ctx = netns::context("/sys".as_ref(), true);
     let port = port(netdev);
     [
         ethtool::open(&ctx, &port),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::netns::any_port;
+use crate::netns::{self, any_port};
 use std::collections::VecDeque;
 
 struct Script(VecDeque<Result<Dcb, Errno>>);
@@ -51,10 +51,7 @@ fn another_set_of_entries_is_another_schema() {
 
 #[test]
 fn a_driver_without_dcb_is_not_applicable_and_a_copy_of_a_tree_neither() {
-    let reason = |live, netdev| match open(
-        &Context::for_test("/nowhere".as_ref(), live),
-        &crate::netns::port(netdev),
-    ) {
+    let reason = |live, netdev| match open(&netns::context("/sys".as_ref(), live), &netns::port(netdev)) {
         Opened::NotApplicable(why) => why.reason,
         Opened::Active(_) => "active",
         Opened::Failed(why) => panic!("{why}"),

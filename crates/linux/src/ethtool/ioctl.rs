@@ -1,8 +1,9 @@
-//! `SIOCETHTOOL` and `SIOCGIFINDEX`: structures of `include/uapi/linux/ethtool.h`.
+//! `SIOCETHTOOL`: structures of `include/uapi/linux/ethtool.h`.
 
 use super::buffer::Buffer;
-use libc::{c_char, c_int, c_ulong};
+use libc::{c_char, c_ulong};
 use rustix::io::Errno;
+use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::ffi::c_void;
 use std::io;
@@ -49,7 +50,7 @@ struct Tunable {
 /// An interface, by name, and the datagram socket through which the kernel is asked about it.
 pub(crate) struct Interface {
     socket: OwnedFd,
-    name: [c_char; libc::IFNAMSIZ],
+    name: String,
 }
 
 /// Two halves of a cell, as two `u32` lie in memory.
@@ -75,22 +76,16 @@ impl Interface {
         if bytes.is_empty() || bytes.len() >= libc::IFNAMSIZ || bytes.contains(&0) {
             return Err(Errno::NODEV);
         }
-        let mut c_name = [0; libc::IFNAMSIZ];
-        for (to, from) in c_name.iter_mut().zip(bytes) {
-            *to = from.cast_signed() as c_char;
-        }
         let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-        Ok(Self { socket, name: c_name })
+        Ok(Self {
+            socket,
+            name: name.to_owned(),
+        })
     }
 
     /// The index of the interface that has the name now. Takes no rtnl.
     pub(crate) fn ifindex(&self) -> Result<u32, Errno> {
-        let mut request = self.request();
-        // SAFETY: SIOCGIFINDEX reads the name and writes the index, both in `request`.
-        unsafe { self.ioctl(libc::SIOCGIFINDEX, &mut request) }?;
-        // SAFETY: the kernel has just written this member; any bits are a valid int.
-        let index = unsafe { request.ifr_ifru.ifru_ifindex };
-        u32::try_from(index).map_err(|_| Errno::NODEV)
+        name_to_index(&self.socket, &self.name)
     }
 
     /// Milliseconds after which the NIC stops pausing by itself.
@@ -149,27 +144,17 @@ impl Interface {
         buffer.cells()[STATS_HEADER..].get(..written).ok_or(Errno::FAULT)
     }
 
-    fn request(&self) -> libc::ifreq {
-        // SAFETY: `ifreq` is plain data of C, for which all zeroes are valid.
-        let mut request: libc::ifreq = unsafe { mem::zeroed() };
-        request.ifr_name = self.name;
-        request
-    }
-
     /// # Safety
     /// `data` points to a structure of ethtool.h as its command demands, with room for all that the kernel writes.
     unsafe fn ethtool(&self, data: *mut c_void) -> Result<(), Errno> {
-        let mut request = self.request();
+        // SAFETY: `ifreq` is plain data of C, for which all zeroes are valid.
+        let mut request: libc::ifreq = unsafe { mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(self.name.as_bytes()) {
+            *to = from.cast_signed() as c_char;
+        }
         request.ifr_ifru.ifru_data = data.cast();
-        // SAFETY: SIOCETHTOOL reads the name and the pointer of `request`; the pointer is the caller's promise.
-        unsafe { self.ioctl(SIOCETHTOOL, &mut request) }
-    }
-
-    /// # Safety
-    /// `command` takes a `struct ifreq`, and what `request` points to is as the command demands.
-    unsafe fn ioctl(&self, command: c_ulong, request: &mut libc::ifreq) -> Result<(), Errno> {
-        // SAFETY: the descriptor is open; the rest is the caller's promise.
-        let outcome: c_int = unsafe { libc::ioctl(self.socket.as_raw_fd(), command as _, request) };
+        // SAFETY: SIOCETHTOOL reads the name and the pointer of `request`; what the pointer is to is the caller's promise.
+        let outcome = unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
         if outcome < 0 {
             Err(crate::netlink::errno(&io::Error::last_os_error()))
         } else {

@@ -8,6 +8,8 @@
 //!   net/dcb/dcbnl.c), or pause, channels or rings through ethtool by netlink or ioctl (`ethtool_notify`). It puts the
 //!   notice into our queue before it releases rtnl, under which the driver made the change. Statistics are read under
 //!   rtnl as well. So a read that saw a change finds its notice in the queue when it returns.
+//!   PFC and pause belong to the port, and a port can have several functions (Socket Direct), of which the notice names
+//!   the one that they were set through. Notices of these two kinds therefore count whomever they name.
 //! * A DCBX agent in the NIC's firmware changes PFC and tells nobody. `GDCBX`, which drivers answer from memory, says
 //!   whether the host owns DCB; while it does not, the names can change at any time.
 
@@ -31,7 +33,6 @@ pub(super) enum Notice {
 
 /// The notices about one interface, and the question who owns its DCB.
 pub(super) struct Watch {
-    name: String,
     ifindex: u32,
     dcb_notices: Socket,
     ethtool_notices: Socket,
@@ -49,7 +50,6 @@ impl Watch {
         let family = Ethtool::resolve(&mut ethtool)?;
         ethtool.join(family.monitor.ok_or(Errno::NOENT)?)?;
         Ok(Self {
-            name: name.to_owned(),
             ifindex,
             dcb_notices: Socket::open(NlFamily::Route, &[dcb::GROUP], ANSWER)?,
             ethtool_notices: ethtool,
@@ -61,12 +61,10 @@ impl Watch {
 
     /// Empties the queues. Never waits for a notice; asking for the owner takes rtnl.
     pub(super) fn look(&mut self) -> Notice {
-        let (name, ifindex) = (&self.name, self.ifindex);
-        let dcb = drain(&mut self.dcb_notices, |message| {
-            dcb::interface(message.payload) == Some(name)
-        });
+        let ifindex = Some(self.ifindex);
+        let dcb = drain(&mut self.dcb_notices, |message| dcb::is_notice(message.kind));
         let ethtool = drain(&mut self.ethtool_notices, |message| {
-            genl::interface(message.payload) == Some(ifindex)
+            genl::is_pause_notice(message.payload) || genl::interface(message.payload) == ifindex
         });
         if dcb || ethtool {
             return Notice::Disturbed;

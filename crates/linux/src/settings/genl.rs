@@ -17,6 +17,8 @@ const GROUP_ID: u16 = 2;
 const DEVICE: u16 = 1;
 const DEVICE_INDEX: u16 = 1;
 const DEVICE_FLAGS: u16 = 3;
+/// `ETHTOOL_MSG_PAUSE_NTF`.
+const PAUSE_NOTICE: u8 = 23;
 /// `ETHTOOL_FLAG_COMPACT_BITSETS` and `ETHTOOL_FLAG_STATS`.
 const COMPACT: u32 = 1;
 const WITH_STATS: u32 = 4;
@@ -82,6 +84,11 @@ impl Ethtool {
             ],
         )
     }
+}
+
+/// True for the notice that somebody set global pause.
+pub(crate) fn is_pause_notice(payload: &[u8]) -> bool {
+    payload.first() == Some(&PAUSE_NOTICE)
 }
 
 /// The attributes of an answer or notice.

@@ -53,7 +53,7 @@ fn what_a_driver_tells_later_makes_a_new_schema_and_what_it_stops_telling_is_abs
 fn a_veth_tells_its_speed_and_nothing_of_pause_or_fec() {
     netns::within(|| {
         ip("link add a0 type veth peer name a1");
-        let ctx = Context::for_test("/nowhere".as_ref(), true);
+        let ctx = netns::context("/sys".as_ref(), true);
         let Opened::Active(mut source) = open(&ctx, &port("a0")) else {
             panic!()
         };
@@ -76,7 +76,7 @@ fn a_copy_of_a_tree_tells_the_speed_by_file() {
     let tree = tempfile::tempdir().unwrap();
     let file = tree.path().join("class/net/rail0/speed");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
-    let ctx = Context::for_test(tree.path(), false);
+    let ctx = netns::context(tree.path(), false);
     assert!(
         matches!(open(&ctx, &netns::any_port("rail0")), Opened::NotApplicable(why) if why.reason == "ENOENT")
     );
