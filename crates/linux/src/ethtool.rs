@@ -9,9 +9,10 @@
 //!   where it is not known they are asked for and compared;
 //! * the interface's name still belongs to the interface.
 //!
-//! What remains are changes that neither the kernel nor DCBX tells of, such as a driver's own sysfs files. The names are
-//! therefore also compared once a minute; the first time that finds a difference, the driver is no longer trusted and its
-//! names are compared after every read.
+//! What remains are changes of which nothing on this host tells: a driver's own sysfs files, another host or an embedded
+//! processor on the same NIC. The names are therefore also compared once a minute; the first time that finds a
+//! difference, the driver is no longer trusted and its names are compared after every read. And where names are compared,
+//! two changes between the values and the names would cancel out.
 
 mod buffer;
 mod ioctl;
@@ -145,13 +146,12 @@ impl<N: Nic> Statistics<N> {
                 return self.relearn();
             }
             let notice = self.nic.notice();
-            let aged = clock::now() >= self.known.until;
-            if notice == Notice::Same && self.trusted && !self.in_doubt && !aged {
+            let believed = notice == Notice::Same && self.trusted && !self.in_doubt;
+            if believed && clock::now() < self.known.until {
                 return Ok(Read::Row);
             }
-            let unexpected = notice == Notice::Same && self.trusted && !self.in_doubt;
             if self.compare()? == Names::Changed {
-                if unexpected {
+                if believed {
                     self.distrust();
                 }
                 return self.relearn();

@@ -127,7 +127,7 @@ impl Interface {
         unsafe { self.ethtool(buffer.address()) }?;
         let written = u32_of(&buffer.bytes()[8..]) as usize;
         buffer.bytes()[STRINGS_HEADER..]
-            .get(..written * NAME)
+            .get(..written.saturating_mul(NAME))
             .ok_or(Errno::FAULT)
     }
 

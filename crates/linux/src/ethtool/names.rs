@@ -34,3 +34,32 @@ fn text(name: &[u8]) -> Cow<'_, str> {
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
     String::from_utf8_lossy(&name[..end])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whatever_the_names_each_column_has_its_own_name_and_place(
+            names in proptest::collection::vec(proptest::array::uniform32(0u8..4), 0..50),
+        ) {
+            let bytes = names.concat();
+            let (places, columns) = select(&bytes, "any", Columns::All);
+            prop_assert_eq!(places.len(), columns.len());
+            for (&place, column) in places.iter().zip(&columns) {
+                prop_assert_eq!(text(&names[place as usize]), column.as_ref());
+            }
+            let different: HashSet<_> = columns.iter().collect();
+            prop_assert_eq!(different.len(), columns.len());
+            prop_assert!(places.is_sorted());
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes: Vec<u8>) {
+            select(&bytes, "mlx5_core", Columns::All);
+            select(&bytes, "mlx5_core", Columns::Known);
+        }
+    }
+}

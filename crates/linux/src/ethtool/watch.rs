@@ -94,3 +94,47 @@ fn drain(socket: &mut Socket, ours: impl Fn(Message<'_>) -> bool) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netns::{self, ip, port, run};
+
+    #[test]
+    fn channels_of_the_interface_disturb_and_those_of_another_do_not() {
+        netns::within(|| {
+            for pair in ["a", "b"] {
+                let queues = "numrxqueues 4 numtxqueues 4";
+                ip(&format!(
+                    "link add {pair}0 {queues} type veth peer name {pair}1 {queues}"
+                ));
+            }
+            let mut watch = Watch::new("a0", port("a0").ifindex.unwrap()).unwrap();
+            assert_eq!(
+                watch.look(),
+                Notice::Unknown,
+                "nothing is known before the first look"
+            );
+            assert_eq!(watch.look(), Notice::Same);
+            run("ethtool", "-L b0 rx 2 tx 2");
+            assert_eq!(watch.look(), Notice::Same);
+            run("ethtool", "-L a0 rx 2 tx 2");
+            assert_eq!(watch.look(), Notice::Disturbed);
+            assert_eq!(watch.look(), Notice::Same);
+        });
+    }
+
+    #[test]
+    fn lost_notices_disturb() {
+        netns::within(|| {
+            ip("link add a0 type veth peer name a1");
+            let mut watch = Watch::new("a0", port("a0").ifindex.unwrap()).unwrap();
+            watch.look();
+            watch.ethtool_notices.set_queue(1).unwrap();
+            for switch in ["off", "on"].iter().cycle().take(40) {
+                run("ethtool", &format!("-K a1 tx {switch}"));
+            }
+            assert_eq!(watch.look(), Notice::Disturbed);
+        });
+    }
+}
