@@ -17,8 +17,18 @@ mod number;
 mod pci;
 mod ports;
 mod rdma;
+mod route;
 mod settings;
 mod tree;
+
+#[cfg(test)]
+mod allocations;
+#[cfg(test)]
+mod guest;
+#[cfg(test)]
+mod netns;
+#[cfg(test)]
+mod warm;
 
 pub(crate) use errno::why_from_errno;
 pub(crate) use kernel::Context;

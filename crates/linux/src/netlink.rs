@@ -2,7 +2,8 @@
 //!
 //! The kernel runs a request that is no dump inside `send`, so its answer is in the socket's queue when `send` returns
 //! (`net/netlink/af_netlink.c`, `netlink_unicast_kernel`). Answers are therefore received without waiting: a source may
-//! be held up by firmware or rtnl, but never by an answer that does not come.
+//! be held up by firmware or rtnl, but never by an answer that does not come. On these protocols only the kernel and
+//! the superuser can send to another process's socket, so that a message's sender is not looked at.
 
 use neli::consts::socket::{Msg, NlFamily};
 use neli::socket::NlSocket;
