@@ -14,7 +14,10 @@ const IMPORTS: [(&str, &[&str]); 7] = [
     ("signals", &["catalog", "model", "ring"]),
     ("linux", &["catalog", "model"]),
     ("sim", &["catalog", "model"]),
-    ("rocewatch", &["catalog", "linux", "model", "ring", "signals", "sim"]),
+    (
+        "rocewatch",
+        &["catalog", "linux", "model", "ring", "signals", "sim"],
+    ),
 ];
 
 fn root() -> PathBuf {
@@ -24,7 +27,8 @@ fn root() -> PathBuf {
 fn manifest(name: &str) -> toml::Table {
     let path = root().join("crates").join(name).join("Cargo.toml");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    text.parse()
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -42,7 +46,13 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
 fn every_crate_is_in_the_table_of_imports() {
     let mut folders: Vec<_> = std::fs::read_dir(root().join("crates"))
         .expect("crates/ is there")
-        .map(|entry| entry.expect("crates/ is readable").file_name().into_string().expect("names are text"))
+        .map(|entry| {
+            entry
+                .expect("crates/ is readable")
+                .file_name()
+                .into_string()
+                .expect("names are text")
+        })
         .collect();
     let mut known: Vec<_> = IMPORTS.iter().map(|(name, _)| (*name).to_owned()).collect();
     folders.sort();
@@ -57,24 +67,41 @@ fn imports_run_downwards_only() {
         let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
         for (dependency, _) in dependencies.into_iter().flatten() {
             let ours = IMPORTS.iter().any(|(other, _)| other == dependency);
-            assert!(!ours || allowed.contains(&dependency.as_str()), "crate {name} must not import {dependency}");
+            assert!(
+                !ours || allowed.contains(&dependency.as_str()),
+                "crate {name} must not import {dependency}"
+            );
         }
     }
 }
 
 #[test]
 fn the_ring_depends_on_nothing() {
-    assert!(manifest("ring").get("dependencies").and_then(toml::Value::as_table).is_none_or(toml::Table::is_empty));
+    assert!(
+        manifest("ring")
+            .get("dependencies")
+            .and_then(toml::Value::as_table)
+            .is_none_or(toml::Table::is_empty)
+    );
 }
 
 #[test]
 fn unsafe_code_is_forbidden_everywhere_but_in_linux() {
-    let workspace: toml::Table =
-        std::fs::read_to_string(root().join("Cargo.toml")).expect("readable").parse().expect("TOML");
-    assert_eq!(workspace["workspace"]["lints"]["rust"]["unsafe_code"].as_str(), Some("forbid"));
+    let workspace: toml::Table = std::fs::read_to_string(root().join("Cargo.toml"))
+        .expect("readable")
+        .parse()
+        .expect("TOML");
+    assert_eq!(
+        workspace["workspace"]["lints"]["rust"]["unsafe_code"].as_str(),
+        Some("forbid")
+    );
     for (name, _) in IMPORTS.iter().filter(|(name, _)| *name != "linux") {
         let lints = &manifest(name)["lints"];
-        assert_eq!(lints.get("workspace").and_then(toml::Value::as_bool), Some(true), "crate {name}");
+        assert_eq!(
+            lints.get("workspace").and_then(toml::Value::as_bool),
+            Some(true),
+            "crate {name}"
+        );
     }
 }
 
@@ -110,6 +137,10 @@ fn nothing_refers_to_a_folder_outside_the_project() {
     let outside = ["..", "shared"].join("/");
     for file in files {
         let text = std::fs::read_to_string(&file).expect("sources are text");
-        assert!(!text.contains(&outside), "{} refers to a folder that the project does not contain", file.display());
+        assert!(
+            !text.contains(&outside),
+            "{} refers to a folder that the project does not contain",
+            file.display()
+        );
     }
 }

@@ -29,38 +29,66 @@ fn config(folder: &Path, text: &str) -> String {
 fn an_unknown_option_or_command_is_a_usage_error() {
     assert_fails(&run(&["run", "--lisen", "x"]), 64, &["--lisen", "--listen"]);
     assert_fails(&run(&["rum"]), 64, &["rum", "run"]);
-    assert_fails(&run(&["run", "--listen", "everywhere"]), 64, &["everywhere", "--listen"]);
+    assert_fails(
+        &run(&["run", "--listen", "everywhere"]),
+        64,
+        &["everywhere", "--listen"],
+    );
     assert_fails(&run(&["demo", "--scenario", "incats"]), 64, &["incats", "incast"]);
 }
 
 #[test]
 fn help_and_version_are_no_errors() {
-    for arguments in [&["--help"][..], &["--version"], &["run", "--help"], &["demo", "--help"], &["ports", "--help"]] {
+    for arguments in [
+        &["--help"][..],
+        &["--version"],
+        &["run", "--help"],
+        &["demo", "--help"],
+        &["ports", "--help"],
+    ] {
         let output = run(arguments);
-        assert!(output.status.success() && !output.stdout.is_empty(), "{arguments:?}");
+        assert!(
+            output.status.success() && !output.stdout.is_empty(),
+            "{arguments:?}"
+        );
     }
 }
 
 #[test]
 fn a_configuration_that_is_not_there_names_the_file() {
-    assert_fails(&run(&["run", "--config", "/nowhere/rocewatch.toml"]), 64, &["/nowhere/rocewatch.toml", "check the path"]);
+    assert_fails(
+        &run(&["run", "--config", "/nowhere/rocewatch.toml"]),
+        64,
+        &["/nowhere/rocewatch.toml", "check the path"],
+    );
 }
 
 #[test]
 fn a_configuration_that_is_a_folder_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
-    assert_fails(&run(&["run", "--config", path]), 64, &[path, "cannot read the configuration"]);
+    assert_fails(
+        &run(&["run", "--config", path]),
+        64,
+        &[path, "cannot read the configuration"],
+    );
 }
 
 #[test]
 fn every_mistake_in_a_configuration_is_named_with_file_line_and_remedy() {
     let folder = tempfile::tempdir().unwrap();
-    let path = config(folder.path(), "\nlisten = \"127.0.0.1:0\"\n[smapling]\n[http]\nmax_conections = 3\n");
+    let path = config(
+        folder.path(),
+        "\nlisten = \"127.0.0.1:0\"\n[smapling]\n[http]\nmax_conections = 3\n",
+    );
     assert_fails(
         &run(&["run", "--config", &path]),
         64,
-        &[&path, "line 3: unknown key `smapling`; did you mean `sampling`?", "line 5: unknown key `http.max_conections`; did you mean `max_connections`?"],
+        &[
+            &path,
+            "line 3: unknown key `smapling`; did you mean `sampling`?",
+            "line 5: unknown key `http.max_conections`; did you mean `max_connections`?",
+        ],
     );
 }
 
@@ -71,19 +99,31 @@ fn a_taken_port_says_how_to_find_who_has_it() {
     assert_fails(
         &run(&["demo", "--listen", &address]),
         1,
-        &[&format!("cannot listen on {address}"), "another program has it", "--listen"],
+        &[
+            &format!("cannot listen on {address}"),
+            "another program has it",
+            "--listen",
+        ],
     );
 }
 
 #[test]
 fn an_address_that_this_machine_lacks_says_so() {
     // 192.0.2.0/24 is reserved for documentation (RFC 5737); nothing is sent there.
-    assert_fails(&run(&["demo", "--listen", "192.0.2.1:14791"]), 1, &["this machine does not have that address"]);
+    assert_fails(
+        &run(&["demo", "--listen", "192.0.2.1:14791"]),
+        1,
+        &["this machine does not have that address"],
+    );
 }
 
 #[test]
 fn a_sysfs_that_is_not_there_says_what_to_do() {
-    assert_fails(&run(&["run", "--sysfs", "/nowhere", "--listen", "127.0.0.1:0"]), 1, &["/nowhere", "--sysfs"]);
+    assert_fails(
+        &run(&["run", "--sysfs", "/nowhere", "--listen", "127.0.0.1:0"]),
+        1,
+        &["/nowhere", "--sysfs"],
+    );
 }
 
 #[test]
@@ -117,15 +157,31 @@ fn sighup_takes_up_a_new_configuration_and_keeps_the_old_one_if_it_is_wrong() {
     let path = config(folder.path(), "[log]\nlevel = \"info\"\n");
     let daemon = Daemon::start(&["run", "--config", &path, "--sysfs", tree.path().to_str().unwrap()]);
     let reloads = |result: &'static str| {
-        move |metrics: &support::Metrics| metrics.value("rocewatch_config_reloads_total", &[("result", result)]) > 0.5
+        move |metrics: &support::Metrics| {
+            metrics.value("rocewatch_config_reloads_total", &[("result", result)]) > 0.5
+        }
     };
     config(folder.path(), "[log]\nlevl = \"info\"\n");
     daemon.signal("HUP");
-    daemon.wait_for("a wrong configuration is refused", Duration::from_secs(5), reloads("failure"));
-    assert!(daemon.log().contains("unknown key `log.levl`; did you mean `level`?"), "{}", daemon.log());
+    daemon.wait_for(
+        "a wrong configuration is refused",
+        Duration::from_secs(5),
+        reloads("failure"),
+    );
+    assert!(
+        daemon
+            .log()
+            .contains("unknown key `log.levl`; did you mean `level`?"),
+        "{}",
+        daemon.log()
+    );
     config(folder.path(), "[log]\nlevel = \"debug\"\n");
     daemon.signal("HUP");
-    daemon.wait_for("a right one is taken up", Duration::from_secs(5), reloads("success"));
+    daemon.wait_for(
+        "a right one is taken up",
+        Duration::from_secs(5),
+        reloads("success"),
+    );
 }
 
 #[test]
@@ -135,5 +191,10 @@ fn the_demo_says_everywhere_that_it_is_one() {
     assert!(daemon.log().contains("simulated"), "{}", daemon.log());
     assert!(daemon.text("/").contains("simulated"));
     assert!(daemon.text("/api/v1/status").contains("simulated"));
-    assert!(daemon.scrape().all("rocewatch_port_info", &[]).all(|(series, _)| series.contains("simulated")));
+    assert!(
+        daemon
+            .scrape()
+            .all("rocewatch_port_info", &[])
+            .all(|(series, _)| series.contains("simulated"))
+    );
 }

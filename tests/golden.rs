@@ -40,9 +40,10 @@ fn daemon_on_fixture(tree: &tempfile::TempDir) -> Daemon {
     };
     daemon.wait_for("every source was read", Duration::from_secs(10), |metrics| {
         let settings = [("source", "settings")];
-        let slow = metrics.all("rocewatch_samples_total", &settings).all(|(_, samples)| samples >= 1.0);
-        slow && metrics.all("rocewatch_port_speed_bytes_per_second", &[]).count() == 2
-            || all_read(metrics)
+        let slow = metrics
+            .all("rocewatch_samples_total", &settings)
+            .all(|(_, samples)| samples >= 1.0);
+        slow && metrics.all("rocewatch_port_speed_bytes_per_second", &[]).count() == 2 || all_read(metrics)
     });
     // Rates over a window need rows that span it.
     std::thread::sleep(Duration::from_millis(2500));
@@ -75,15 +76,35 @@ fn the_exposition_of_the_fixture_is_the_reviewed_one() {
     }
     let right = std::fs::read_to_string(&path).expect("the golden file is there; ./x docs writes it");
     for (number, (found, right)) in found.lines().zip(right.lines()).enumerate() {
-        assert_eq!(found, right, "line {} of {}; after a change that is meant: ./x docs", number + 1, path.display());
+        assert_eq!(
+            found,
+            right,
+            "line {} of {}; after a change that is meant: ./x docs",
+            number + 1,
+            path.display()
+        );
     }
-    assert_eq!(found.lines().count(), right.lines().count(), "the exposition is longer or shorter than {}", path.display());
+    assert_eq!(
+        found.lines().count(),
+        right.lines().count(),
+        "the exposition is longer or shorter than {}",
+        path.display()
+    );
 }
 
 #[test]
 fn promtool_finds_nothing_to_complain_about() {
-    if Command::new("promtool").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "promtool is not installed (Debian package prometheus)");
+    if Command::new("promtool")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_err()
+    {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "promtool is not installed (Debian package prometheus)"
+        );
         eprintln!("left out: promtool is not installed (Debian package prometheus)");
         return;
     }
@@ -98,9 +119,14 @@ fn promtool_finds_nothing_to_complain_about() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("promtool is there");
-    std::io::Write::write_all(&mut promtool.stdin.take().expect("piped"), text.as_bytes()).expect("promtool reads");
+    std::io::Write::write_all(&mut promtool.stdin.take().expect("piped"), text.as_bytes())
+        .expect("promtool reads");
     let output = promtool.wait_with_output().expect("promtool ends");
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(output.status.success() && said.is_empty(), "{said}");
 }
 
@@ -126,7 +152,10 @@ fn every_family_of_the_contract_is_there_or_justified() {
         let shown = names.contains(&format!("rocewatch_{}{suffix}", family.name));
         let justified = NOT_ON_MLX5.iter().any(|(name, _)| *name == family.name);
         if shown == justified {
-            missing.push(format!("{} (shown: {shown}, listed as not on mlx5: {justified})", family.name));
+            missing.push(format!(
+                "{} (shown: {shown}, listed as not on mlx5: {justified})",
+                family.name
+            ));
         }
     }
     assert!(missing.is_empty(), "{missing:#?}");
@@ -136,8 +165,14 @@ fn every_family_of_the_contract_is_there_or_justified() {
 fn openmetrics_and_gzip_are_what_they_claim_to_be() {
     let tree = tree::lay_out("mlx5");
     let daemon = daemon_on_fixture(&tree);
-    let (head, body) = daemon.get("/metrics", &["Accept: application/openmetrics-text;version=1.0.0"]);
-    assert!(head.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"), "{head}");
+    let (head, body) = daemon.get(
+        "/metrics",
+        &["Accept: application/openmetrics-text;version=1.0.0"],
+    );
+    assert!(
+        head.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        "{head}"
+    );
     let text = String::from_utf8(body).expect("it is text");
     assert!(text.ends_with("# EOF\n"));
     assert!(text.contains("# TYPE rocewatch_cnp_sent counter\n"));
@@ -145,9 +180,14 @@ fn openmetrics_and_gzip_are_what_they_claim_to_be() {
     assert!(text.contains("# UNIT rocewatch_rdma_bytes bytes\n"));
 
     let (head, packed) = daemon.get("/metrics", &["Accept-Encoding: gzip"]);
-    assert!(head.contains("content-encoding: gzip") && head.contains("vary: accept, accept-encoding"), "{head}");
+    assert!(
+        head.contains("content-encoding: gzip") && head.contains("vary: accept, accept-encoding"),
+        "{head}"
+    );
     let mut plain = String::new();
-    flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut plain).expect("it is gzip");
+    flate2::read::GzDecoder::new(&packed[..])
+        .read_to_string(&mut plain)
+        .expect("it is gzip");
     assert_eq!(Metrics::parse(&plain).names(), daemon.scrape().names());
 }
 
@@ -159,7 +199,11 @@ fn no_port_has_more_than_three_hundred_series() {
     let metrics = daemon.scrape();
     for rail in 0..8 {
         let device = format!("mlx5_{rail}");
-        let series = metrics.names().iter().map(|name| metrics.all(name, &[("device", &device)]).count()).sum::<usize>();
+        let series = metrics
+            .names()
+            .iter()
+            .map(|name| metrics.all(name, &[("device", &device)]).count())
+            .sum::<usize>();
         assert!((100..=300).contains(&series), "{device} has {series} series");
     }
     assert_eq!(metrics.value("rocewatch_series_left_out", &[]), 0.0);

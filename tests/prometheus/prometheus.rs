@@ -35,16 +35,25 @@ impl Prometheus {
             ),
         )
         .expect("the configuration can be written");
-        let address = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port is free");
+        let address = TcpListener::bind("127.0.0.1:0")
+            .and_then(|free| free.local_addr())
+            .expect("a port is free");
         let child = Command::new("prometheus")
             .arg(format!("--config.file={}", config.display()))
-            .arg(format!("--storage.tsdb.path={}", data.path().join("tsdb").display()))
+            .arg(format!(
+                "--storage.tsdb.path={}",
+                data.path().join("tsdb").display()
+            ))
             .arg(format!("--web.listen-address={address}"))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("prometheus is installed (Debian package prometheus)");
-        Self { child, address, _data: data }
+        Self {
+            child,
+            address,
+            _data: data,
+        }
     }
 
     /// The samples of an instant query, as labels and value.
@@ -54,15 +63,29 @@ impl Prometheus {
             return Vec::new();
         }
         let (_, body) = get(self.address, &format!("/api/v1/query?query={encoded}"), &[]);
-        let Ok(answer) = serde_json::from_slice::<serde_json::Value>(&body) else { return Vec::new() };
+        let Ok(answer) = serde_json::from_slice::<serde_json::Value>(&body) else {
+            return Vec::new();
+        };
         let samples = answer["data"]["result"].as_array().cloned().unwrap_or_default();
         samples
             .into_iter()
-            .map(|sample| (sample["metric"].clone(), sample["value"][1].as_str().and_then(|v| v.parse().ok()).unwrap_or(f64::NAN)))
+            .map(|sample| {
+                (
+                    sample["metric"].clone(),
+                    sample["value"][1]
+                        .as_str()
+                        .and_then(|v| v.parse().ok())
+                        .unwrap_or(f64::NAN),
+                )
+            })
             .collect()
     }
 
-    fn wait_for(&self, query: &str, condition: impl Fn(&[(serde_json::Value, f64)]) -> bool) -> Vec<(serde_json::Value, f64)> {
+    fn wait_for(
+        &self,
+        query: &str,
+        condition: impl Fn(&[(serde_json::Value, f64)]) -> bool,
+    ) -> Vec<(serde_json::Value, f64)> {
         let end = Instant::now() + Duration::from_secs(60);
         loop {
             let samples = self.query(query);
@@ -84,12 +107,17 @@ impl Drop for Prometheus {
 
 /// Adds to a counter's file 100 times a second, by the clock, so that its rate is known.
 fn advance(file: &Path, from: u64, per_second: f64, end: &AtomicBool) {
-    let mut file = OpenOptions::new().write(true).open(file).expect("the counter is there");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .open(file)
+        .expect("the counter is there");
     let began = Instant::now();
     while !end.load(Ordering::Relaxed) {
         let value = from + (began.elapsed().as_secs_f64() * per_second) as u64;
         use std::io::Seek as _;
-        file.rewind().and_then(|()| file.write_all(format!("{value}\n").as_bytes())).expect("the counter can be written");
+        file.rewind()
+            .and_then(|()| file.write_all(format!("{value}\n").as_bytes()))
+            .expect("the counter can be written");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -98,7 +126,9 @@ fn advance(file: &Path, from: u64, per_second: f64, end: &AtomicBool) {
 #[ignore = "needs Debian's prometheus: ./x test"]
 fn prometheus_sees_the_right_rate() {
     let tree = tree::lay_out("mlx5");
-    let counter = tree.path().join("class/infiniband/mlx5_1/ports/1/hw_counters/np_cnp_sent");
+    let counter = tree
+        .path()
+        .join("class/infiniband/mlx5_1/ports/1/hw_counters/np_cnp_sent");
     let end = Arc::new(AtomicBool::new(false));
     let writer = {
         let end = Arc::clone(&end);
@@ -108,7 +138,9 @@ fn prometheus_sees_the_right_rate() {
     let daemon = Daemon::start(&["run", "--sysfs", tree.path().to_str().expect("paths are text")]);
     daemon.wait_until_ready();
     let prometheus = Prometheus::scraping(daemon.address());
-    prometheus.wait_for("count_over_time(rocewatch_cnp_sent_total[30s])", |samples| samples.iter().any(|(_, n)| *n >= 20.0));
+    prometheus.wait_for("count_over_time(rocewatch_cnp_sent_total[30s])", |samples| {
+        samples.iter().any(|(_, n)| *n >= 20.0)
+    });
     let rates = prometheus.query("rate(rocewatch_cnp_sent_total{device=\"mlx5_1\"}[15s])");
     end.store(true, Ordering::Relaxed);
     writer.join().expect("the writer ends");
@@ -125,10 +157,17 @@ fn prometheus_takes_every_line_of_the_demo() {
     daemon.wait_until_ready();
     let prometheus = Prometheus::scraping(daemon.address());
     prometheus.wait_for("up", |samples| samples.iter().any(|(_, up)| *up > 0.5));
-    let scraped = prometheus.wait_for("scrape_samples_scraped", |samples| samples.iter().any(|(_, n)| *n > 1000.0));
-    let shown = daemon.scrape().len() as f64;
-    assert!((scraped[0].1 - shown).abs() < shown * 0.05, "{} taken, {shown} shown", scraped[0].1);
-    prometheus.wait_for("histogram_quantile(0.99, rate(rocewatch_sampled_utilization_ratio_bucket[10s]))", |samples| {
-        samples.len() == 16 && samples.iter().all(|(_, quantile)| (0.0..=1.0).contains(quantile))
+    let scraped = prometheus.wait_for("scrape_samples_scraped", |samples| {
+        samples.iter().any(|(_, n)| *n > 1000.0)
     });
+    let shown = daemon.scrape().len() as f64;
+    assert!(
+        (scraped[0].1 - shown).abs() < shown * 0.05,
+        "{} taken, {shown} shown",
+        scraped[0].1
+    );
+    prometheus.wait_for(
+        "histogram_quantile(0.99, rate(rocewatch_sampled_utilization_ratio_bucket[10s]))",
+        |samples| samples.len() == 16 && samples.iter().all(|(_, quantile)| (0.0..=1.0).contains(quantile)),
+    );
 }

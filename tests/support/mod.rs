@@ -18,7 +18,11 @@ pub fn binary() -> PathBuf {
 
 /// Runs the binary to its end.
 pub fn run(arguments: &[&str]) -> Output {
-    Command::new(binary()).args(arguments).stdin(Stdio::null()).output().expect("the binary can be started")
+    Command::new(binary())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary can be started")
 }
 
 /// A daemon on a port of its own; it is ended, by its own id, when it goes out of scope.
@@ -84,7 +88,11 @@ impl Daemon {
     /// The body of `GET path` as text; the answer has to be 200.
     pub fn text(&self, path: &str) -> String {
         let (head, body) = self.get(path, &[]);
-        assert!(head.starts_with("HTTP/1.1 200"), "GET {path}: {head}\n{}", String::from_utf8_lossy(&body));
+        assert!(
+            head.starts_with("HTTP/1.1 200"),
+            "GET {path}: {head}\n{}",
+            String::from_utf8_lossy(&body)
+        );
         String::from_utf8(body).expect("the answer is text")
     }
 
@@ -101,7 +109,11 @@ impl Daemon {
             if condition(&metrics) {
                 return metrics;
             }
-            assert!(Instant::now() < end, "not within {limit:?}: {what}\nlog:\n{}", self.log());
+            assert!(
+                Instant::now() < end,
+                "not within {limit:?}: {what}\nlog:\n{}",
+                self.log()
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -117,7 +129,10 @@ impl Daemon {
 
     /// Sends a signal by name.
     pub fn signal(&self, name: &str) {
-        let status = Command::new("kill").args(["-s", name, &self.id().to_string()]).status().expect("kill is there");
+        let status = Command::new("kill")
+            .args(["-s", name, &self.id().to_string()])
+            .status()
+            .expect("kill is there");
         assert!(status.success());
     }
 
@@ -151,28 +166,45 @@ fn address_in(line: &str) -> Option<SocketAddr> {
 /// One request on a connection of its own.
 pub fn get(address: SocketAddr, path: &str, headers: &[&str]) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(address).expect("the daemon listens");
-    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout can be set");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .expect("a timeout can be set");
     let mut request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n");
     for header in headers {
         request.push_str(header);
         request.push_str("\r\n");
     }
     request.push_str("\r\n");
-    stream.write_all(request.as_bytes()).expect("the request can be sent");
+    stream
+        .write_all(request.as_bytes())
+        .expect("the request can be sent");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("the answer can be read");
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("the answer has a head");
-    let head = String::from_utf8(answer[..end].to_vec()).expect("the head is text").to_lowercase();
+    let end = answer
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .expect("the answer has a head");
+    let head = String::from_utf8(answer[..end].to_vec())
+        .expect("the head is text")
+        .to_lowercase();
     let head = head.replacen("http/1.1", "HTTP/1.1", 1);
     let body = answer[end + 4..].to_vec();
-    if head.contains("transfer-encoding: chunked") { (head, unchunk(&body)) } else { (head, body) }
+    if head.contains("transfer-encoding: chunked") {
+        (head, unchunk(&body))
+    } else {
+        (head, body)
+    }
 }
 
 fn unchunk(mut rest: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     loop {
-        let line = rest.windows(2).position(|two| two == b"\r\n").expect("a chunk has a size");
-        let size = usize::from_str_radix(std::str::from_utf8(&rest[..line]).unwrap(), 16).expect("a size is hexadecimal");
+        let line = rest
+            .windows(2)
+            .position(|two| two == b"\r\n")
+            .expect("a chunk has a size");
+        let size = usize::from_str_radix(std::str::from_utf8(&rest[..line]).unwrap(), 16)
+            .expect("a size is hexadecimal");
         rest = &rest[line + 2..];
         if size == 0 {
             return body;
@@ -191,19 +223,29 @@ impl Metrics {
     pub fn parse(text: &str) -> Self {
         let mut samples = BTreeMap::new();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
-            let (series, value) = line.rsplit_once(' ').unwrap_or_else(|| panic!("not a sample: {line}"));
+            let (series, value) = line
+                .rsplit_once(' ')
+                .unwrap_or_else(|| panic!("not a sample: {line}"));
             let value = value.parse().unwrap_or_else(|_| panic!("not a number: {line}"));
-            assert!(samples.insert(series.to_owned(), value).is_none(), "the series stands twice: {series}");
+            assert!(
+                samples.insert(series.to_owned(), value).is_none(),
+                "the series stands twice: {series}"
+            );
         }
         Self(samples)
     }
 
     /// The series of this name that have all these labels.
-    pub fn all<'a>(&'a self, name: &'a str, labels: &'a [(&'a str, &'a str)]) -> impl Iterator<Item = (&'a str, f64)> {
+    pub fn all<'a>(
+        &'a self,
+        name: &'a str,
+        labels: &'a [(&'a str, &'a str)],
+    ) -> impl Iterator<Item = (&'a str, f64)> {
         self.0.iter().filter_map(move |(series, value)| {
             let (found, rest) = series.split_once('{').unwrap_or((series, ""));
             let has = |(label, wanted): &(&str, &str)| {
-                rest.split([',', '{', '}']).any(|pair| pair == format!("{label}=\"{wanted}\""))
+                rest.split([',', '{', '}'])
+                    .any(|pair| pair == format!("{label}=\"{wanted}\""))
             };
             (found == name && labels.iter().all(has)).then_some((series.as_str(), *value))
         })
@@ -212,13 +254,17 @@ impl Metrics {
     /// The value of the one series of this name with these labels, if it is there.
     pub fn get(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let found: Vec<_> = self.all(name, labels).collect();
-        assert!(found.len() < 2, "more than one series {name}{labels:?}: {found:?}");
+        assert!(
+            found.len() < 2,
+            "more than one series {name}{labels:?}: {found:?}"
+        );
         found.first().map(|(_, value)| *value)
     }
 
     /// The value of the one series of this name with these labels; it has to be there.
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
-        self.get(name, labels).unwrap_or_else(|| panic!("no series {name}{labels:?}"))
+        self.get(name, labels)
+            .unwrap_or_else(|| panic!("no series {name}{labels:?}"))
     }
 
     /// How many series there are.
@@ -228,6 +274,9 @@ impl Metrics {
 
     /// Names of all families that have a series, without `_bucket`, `_sum` and `_count` of histograms.
     pub fn names(&self) -> std::collections::BTreeSet<String> {
-        self.0.keys().map(|series| series.split('{').next().unwrap_or(series).to_owned()).collect()
+        self.0
+            .keys()
+            .map(|series| series.split('{').next().unwrap_or(series).to_owned())
+            .collect()
     }
 }

@@ -7,17 +7,25 @@ use std::path::Path;
 
 /// The tree of `tests/fixtures/NAME/sysfs.txt` in a folder that goes with the returned value.
 pub fn lay_out(name: &str) -> tempfile::TempDir {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(name).join("sysfs.txt");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/fixtures")
+        .join(name)
+        .join("sysfs.txt");
     let text = fs::read_to_string(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    for line in text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
         lay_line(folder.path(), line);
     }
     folder
 }
 
 fn lay_line(root: &Path, line: &str) {
-    let parent = |path: &Path| fs::create_dir_all(path.parent().expect("inside the tree")).expect("a folder can be made");
+    let parent = |path: &Path| {
+        fs::create_dir_all(path.parent().expect("inside the tree")).expect("a folder can be made")
+    };
     if let Some((path, content)) = line.split_once(" = ") {
         let path = root.join(path);
         parent(&path);

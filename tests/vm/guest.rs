@@ -14,11 +14,13 @@ use support::{Daemon, Metrics};
 
 /// Reading is far slower under emulation than on a machine; with the shares of a real node the intervals would be
 /// many seconds long and the tests with them.
-const CONFIG: &str = "[sampling]\ndevice_duty_percent = 60.0\nrtnl_duty_percent = 60.0\nsettings = \"2s\"\ndcb = \"2s\"\n";
+const CONFIG: &str =
+    "[sampling]\ndevice_duty_percent = 60.0\nrtnl_duty_percent = 60.0\nsettings = \"2s\"\ndcb = \"2s\"\n";
 const NICS: usize = 8;
 
 fn steer(lines: &str) {
-    std::fs::write("/proc/fakeroce", lines).unwrap_or_else(|error| panic!("fakeroce refuses {lines:?}: {error}"));
+    std::fs::write("/proc/fakeroce", lines)
+        .unwrap_or_else(|error| panic!("fakeroce refuses {lines:?}: {error}"));
 }
 
 /// Counters back to nothing, everything well.
@@ -33,8 +35,15 @@ fn calm() {
 }
 
 fn shell(command: &str) {
-    let output = Command::new("sh").args(["-c", command]).output().expect("sh is there");
-    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new("sh")
+        .args(["-c", command])
+        .output()
+        .expect("sh is there");
+    assert!(
+        output.status.success(),
+        "{command}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// The true values of one NIC's counters now, by `section.name`.
@@ -57,7 +66,10 @@ fn daemon() -> Daemon {
 }
 
 fn assert_close(what: &str, value: f64, right: f64) {
-    assert!((value - right).abs() <= right * 0.01, "{what}: {value}, but {right} within 1 % is right");
+    assert!(
+        (value - right).abs() <= right * 0.01,
+        "{what}: {value}, but {right} within 1 % is right"
+    );
 }
 
 fn sleep(seconds: u64) {
@@ -93,23 +105,52 @@ fn known_rates_are_shown_within_one_percent() {
         };
         let value = |metrics: &Metrics, name: &str, more: &[(&'static str, &'static str)]| {
             let labels = port(more);
-            let labels: Vec<_> = labels.iter().map(|(label, value)| (*label, value.as_str())).collect();
+            let labels: Vec<_> = labels
+                .iter()
+                .map(|(label, value)| (*label, value.as_str()))
+                .collect();
             metrics.value(name, &labels)
         };
-        let rate = |name: &str, more: &[(&'static str, &'static str)]| (value(&last, name, more) - value(&first, name, more)) / span;
+        let rate = |name: &str, more: &[(&'static str, &'static str)]| {
+            (value(&last, name, more) - value(&first, name, more)) / span
+        };
         let rx3 = &[("direction", "rx"), ("priority", "3")];
-        assert_close("bytes", rate("rocewatch_port_bytes_total", &[("direction", "rx")]), bytes as f64);
+        assert_close(
+            "bytes",
+            rate("rocewatch_port_bytes_total", &[("direction", "rx")]),
+            bytes as f64,
+        );
         assert_close("pause time", rate("rocewatch_pfc_pause_seconds_total", rx3), 0.3);
         assert_close("PFC frames", rate("rocewatch_pfc_frames_total", rx3), 4000.0);
-        assert_close("CE marks", rate("rocewatch_ecn_marked_packets_total", &[]), 50_000.0);
+        assert_close(
+            "CE marks",
+            rate("rocewatch_ecn_marked_packets_total", &[]),
+            50_000.0,
+        );
         assert_close("CNPs", rate("rocewatch_cnp_sent_total", &[]), 10_000.0);
         assert_close("pause ratio", value(&last, "rocewatch_pfc_pause_ratio", rx3), 0.3);
         let utilization = (bytes as f64 + 20.0 * packets as f64) / 50e9;
-        assert_close("utilization", value(&last, "rocewatch_port_utilization_ratio", &[("direction", "rx")]), utilization);
+        assert_close(
+            "utilization",
+            value(&last, "rocewatch_port_utilization_ratio", &[("direction", "rx")]),
+            utilization,
+        );
         assert_close("CE share", value(&last, "rocewatch_ecn_marked_ratio", &[]), 0.01);
-        assert_close("CNPs per mark", value(&last, "rocewatch_cnp_per_marked_packet", &[]), 0.2);
-        assert_close("ignored CNPs", value(&last, "rocewatch_cnp_ignored_ratio", &[]), 0.1);
-        assert_close("speed", value(&last, "rocewatch_port_speed_bytes_per_second", &[]), 50e9);
+        assert_close(
+            "CNPs per mark",
+            value(&last, "rocewatch_cnp_per_marked_packet", &[]),
+            0.2,
+        );
+        assert_close(
+            "ignored CNPs",
+            value(&last, "rocewatch_cnp_ignored_ratio", &[]),
+            0.1,
+        );
+        assert_close(
+            "speed",
+            value(&last, "rocewatch_port_speed_bytes_per_second", &[]),
+            50e9,
+        );
         assert!(value(&last, "rocewatch_port_up", &[]) > 0.0);
     }
 }
@@ -119,13 +160,19 @@ fn known_rates_are_shown_within_one_percent() {
 #[ignore = "runs in the guest: ./x vm"]
 fn pfc_moves_between_priorities_without_one_wrong_value() {
     calm();
-    let counters = [("pause", "rocewatch_pfc_frames_total", 1.0), ("pause_duration", "rocewatch_pfc_pause_seconds_total", 1e6)];
+    let counters = [
+        ("pause", "rocewatch_pfc_frames_total", 1.0),
+        ("pause_duration", "rocewatch_pfc_pause_seconds_total", 1e6),
+    ];
     let mut own = 0u64;
     for direction in ["rx", "tx"] {
         for priority in 0..8 {
             for (suffix, _, _) in counters {
                 own += 1;
-                steer(&format!("mlx5_0 {direction}_prio{priority}_{suffix} {} 100000", own * 1_000_000_000_000));
+                steer(&format!(
+                    "mlx5_0 {direction}_prio{priority}_{suffix} {} 100000",
+                    own * 1_000_000_000_000
+                ));
             }
         }
     }
@@ -137,11 +184,20 @@ fn pfc_moves_between_priorities_without_one_wrong_value() {
         for direction in ["rx", "tx"] {
             for priority in 0..8 {
                 for (suffix, family, scale) in counters {
-                    let labels = [("device", "mlx5_0"), ("direction", direction), ("priority", &priority.to_string())];
-                    let Some(value) = metrics.get(family, &labels) else { continue };
+                    let labels = [
+                        ("device", "mlx5_0"),
+                        ("direction", direction),
+                        ("priority", &priority.to_string()),
+                    ];
+                    let Some(value) = metrics.get(family, &labels) else {
+                        continue;
+                    };
                     let name = format!("eth.{direction}_prio{priority}_{suffix}");
                     let range = before[&name] - 1e6..=now[&name] + 1.0;
-                    assert!(range.contains(&(value * scale)), "{family}{labels:?} is {value}, but {name} is in {range:?}");
+                    assert!(
+                        range.contains(&(value * scale)),
+                        "{family}{labels:?} is {value}, but {name} is in {range:?}"
+                    );
                     seen += 1;
                 }
             }
@@ -164,9 +220,18 @@ fn pfc_moves_between_priorities_without_one_wrong_value() {
         }
         if round < 4 {
             let label = to.to_string();
-            daemon.wait_for("the pause time of the new priority shows", Duration::from_secs(10), |metrics| {
-                metrics.get("rocewatch_pfc_pause_seconds_total", &[("device", "mlx5_0"), ("direction", "rx"), ("priority", &label)]).is_some()
-            });
+            daemon.wait_for(
+                "the pause time of the new priority shows",
+                Duration::from_secs(10),
+                |metrics| {
+                    metrics
+                        .get(
+                            "rocewatch_pfc_pause_seconds_total",
+                            &[("device", "mlx5_0"), ("direction", "rx"), ("priority", &label)],
+                        )
+                        .is_some()
+                },
+            );
         }
     }
     assert!(scrapes > 20, "only {scrapes} scrapes in 24 s");
@@ -190,7 +255,9 @@ fn fifty_carrier_losses_in_ten_seconds_are_fifty() {
     }
     let name = "rocewatch_link_down_events_total";
     let counted = |metrics: &Metrics| metrics.value(name, &labels) - before.value(name, &labels);
-    daemon.wait_for("50 losses are counted", Duration::from_secs(5), |metrics| counted(metrics) >= 50.0);
+    daemon.wait_for("50 losses are counted", Duration::from_secs(5), |metrics| {
+        counted(metrics) >= 50.0
+    });
     sleep(2);
     assert!((counted(&daemon.scrape()) - 50.0).abs() < 0.5);
     assert!(daemon.scrape().value("rocewatch_port_up", &labels) > 0.0);
@@ -203,19 +270,31 @@ fn a_device_that_hangs_holds_up_no_other() {
     let daemon = daemon();
     sleep(5);
     let hw_samples = |metrics: &Metrics, nic: usize| {
-        metrics.value("rocewatch_samples_total", &[("device", &format!("mlx5_{nic}")), ("source", "hw_counters")])
+        metrics.value(
+            "rocewatch_samples_total",
+            &[("device", &format!("mlx5_{nic}")), ("source", "hw_counters")],
+        )
     };
     let (start, first) = (Instant::now(), daemon.scrape());
     sleep(10);
     let (calm_span, second) = (start.elapsed().as_secs_f64(), daemon.scrape());
-    let usual: Vec<_> = (0..NICS).map(|nic| (hw_samples(&second, nic) - hw_samples(&first, nic)) / calm_span).collect();
+    let usual: Vec<_> = (0..NICS)
+        .map(|nic| (hw_samples(&second, nic) - hw_samples(&first, nic)) / calm_span)
+        .collect();
 
     steer("mlx5_3 !stall_ms 60000");
     let stalled_at = Instant::now();
     for source in ["hw_counters", "ethtool"] {
-        daemon.wait_for(&format!("{source} of mlx5_3 is named as stalled"), Duration::from_secs(5), |metrics| {
-            metrics.value("rocewatch_source_stalled", &[("device", "mlx5_3"), ("source", source)]) > 0.0
-        });
+        daemon.wait_for(
+            &format!("{source} of mlx5_3 is named as stalled"),
+            Duration::from_secs(5),
+            |metrics| {
+                metrics.value(
+                    "rocewatch_source_stalled",
+                    &[("device", "mlx5_3"), ("source", source)],
+                ) > 0.0
+            },
+        );
     }
     let told_after = stalled_at.elapsed();
     sleep(2);
@@ -223,33 +302,69 @@ fn a_device_that_hangs_holds_up_no_other() {
     while stalled_at.elapsed() < Duration::from_secs(55) {
         let asked = Instant::now();
         let metrics = daemon.scrape();
-        assert!(asked.elapsed() < Duration::from_secs(2), "a scrape waited for the stalled device");
-        let stalled: Vec<_> = metrics.all("rocewatch_source_stalled", &[]).filter(|(_, stalled)| *stalled > 0.0).collect();
-        assert!(stalled.iter().all(|(series, _)| series.contains("mlx5_3")), "named besides mlx5_3: {stalled:?}");
+        assert!(
+            asked.elapsed() < Duration::from_secs(2),
+            "a scrape waited for the stalled device"
+        );
+        let stalled: Vec<_> = metrics
+            .all("rocewatch_source_stalled", &[])
+            .filter(|(_, stalled)| *stalled > 0.0)
+            .collect();
+        assert!(
+            stalled.iter().all(|(series, _)| series.contains("mlx5_3")),
+            "named besides mlx5_3: {stalled:?}"
+        );
         assert_eq!(stalled.len(), 2, "{stalled:?}");
         std::thread::sleep(Duration::from_millis(500));
     }
     let (span, fourth) = (start.elapsed().as_secs_f64(), daemon.scrape());
     for nic in (0..NICS).filter(|nic| *nic != 3) {
         let rate = (hw_samples(&fourth, nic) - hw_samples(&third, nic)) / span;
-        assert!(rate > usual[nic] * 0.8, "mlx5_{nic}: {rate} samples a second during the stall, {} before", usual[nic]);
+        assert!(
+            rate > usual[nic] * 0.8,
+            "mlx5_{nic}: {rate} samples a second during the stall, {} before",
+            usual[nic]
+        );
     }
     // A counter that nobody could read for a minute must not look as if it stood still.
-    assert_eq!(fourth.get("rocewatch_port_bytes_total", &[("device", "mlx5_3"), ("direction", "rx")]), None);
+    assert_eq!(
+        fourth.get(
+            "rocewatch_port_bytes_total",
+            &[("device", "mlx5_3"), ("direction", "rx")]
+        ),
+        None
+    );
 
     steer("mlx5_3 !stall_ms 0");
     daemon.wait_for("everything recovers", Duration::from_secs(30), |metrics| {
-        metrics.all("rocewatch_source_stalled", &[]).all(|(_, stalled)| stalled < 0.5)
+        metrics
+            .all("rocewatch_source_stalled", &[])
+            .all(|(_, stalled)| stalled < 0.5)
             && (0..NICS).all(|nic| {
                 let device = format!("mlx5_{nic}");
-                metrics.get("rocewatch_port_bytes_total", &[("device", &device), ("direction", "rx")]).is_some()
-                    && metrics.get("rocewatch_cnp_sent_total", &[("device", &device)]).is_some()
+                metrics
+                    .get(
+                        "rocewatch_port_bytes_total",
+                        &[("device", &device), ("direction", "rx")],
+                    )
+                    .is_some()
+                    && metrics
+                        .get("rocewatch_cnp_sent_total", &[("device", &device)])
+                        .is_some()
             })
     });
     println!("the stall was told after {told_after:?}");
     let log = daemon.log();
-    assert_eq!(log.matches("does not answer").count(), 2, "each stall is logged once when it begins:\n{log}");
-    assert_eq!(log.matches("answers again").count(), 2, "and once when it ends:\n{log}");
+    assert_eq!(
+        log.matches("does not answer").count(),
+        2,
+        "each stall is logged once when it begins:\n{log}"
+    );
+    assert_eq!(
+        log.matches("answers again").count(),
+        2,
+        "and once when it ends:\n{log}"
+    );
 }
 
 #[test]
@@ -260,9 +375,13 @@ fn a_device_is_unplugged_and_plugged() {
     let daemon = daemon();
     let labels = [("device", "mlx5_5")];
     let limit = Duration::from_secs(20);
-    daemon.wait_for("it is there", limit, |metrics| metrics.get("rocewatch_cnp_sent_total", &labels) == Some(777.0));
+    daemon.wait_for("it is there", limit, |metrics| {
+        metrics.get("rocewatch_cnp_sent_total", &labels) == Some(777.0)
+    });
     steer("unplug 5");
-    let gone = daemon.wait_for("it is gone", limit, |metrics| metrics.all("rocewatch_port_info", &labels).count() == 0);
+    let gone = daemon.wait_for("it is gone", limit, |metrics| {
+        metrics.all("rocewatch_port_info", &labels).count() == 0
+    });
     assert_eq!(gone.all("rocewatch_cnp_sent_total", &labels).count(), 0);
     assert_eq!(gone.all("rocewatch_port_info", &[]).count(), NICS - 1);
     steer("plug 5");
@@ -280,21 +399,50 @@ fn a_read_that_fails_is_a_gap_and_counted_and_ends() {
     calm();
     let daemon = daemon();
     let hw = [("device", "mlx5_6"), ("source", "hw_counters")];
-    daemon.wait_for("it is read", Duration::from_secs(10), |metrics| metrics.value("rocewatch_samples_total", &hw) > 3.0);
+    daemon.wait_for("it is read", Duration::from_secs(10), |metrics| {
+        metrics.value("rocewatch_samples_total", &hw) > 3.0
+    });
     steer("mlx5_6 !fail 5");
     let failing = daemon.wait_for("failures are counted", Duration::from_secs(10), |metrics| {
-        metrics.all("rocewatch_source_errors_total", &hw).map(|(_, count)| count).sum::<f64>() > 0.0
+        metrics
+            .all("rocewatch_source_errors_total", &hw)
+            .map(|(_, count)| count)
+            .sum::<f64>()
+            > 0.0
     });
-    assert!(failing.get("rocewatch_port_bytes_total", &[("device", "mlx5_6"), ("direction", "rx")]).is_some());
-    daemon.wait_for("what cannot be read is absent, not old", Duration::from_secs(15), |metrics| {
-        metrics.get("rocewatch_cnp_sent_total", &[("device", "mlx5_6")]).is_none()
-    });
+    assert!(
+        failing
+            .get(
+                "rocewatch_port_bytes_total",
+                &[("device", "mlx5_6"), ("direction", "rx")]
+            )
+            .is_some()
+    );
+    daemon.wait_for(
+        "what cannot be read is absent, not old",
+        Duration::from_secs(15),
+        |metrics| {
+            metrics
+                .get("rocewatch_cnp_sent_total", &[("device", "mlx5_6")])
+                .is_none()
+        },
+    );
     steer("mlx5_6 !fail 0;mlx5_6 hw.np_cnp_sent 99");
     daemon.wait_for("it is read again", Duration::from_secs(40), |metrics| {
         metrics.get("rocewatch_cnp_sent_total", &[("device", "mlx5_6")]) == Some(99.0)
     });
-    assert_eq!(daemon.log().matches("reading fails").count(), 1, "{}", daemon.log());
-    assert_eq!(daemon.log().matches("reading works again").count(), 1, "{}", daemon.log());
+    assert_eq!(
+        daemon.log().matches("reading fails").count(),
+        1,
+        "{}",
+        daemon.log()
+    );
+    assert_eq!(
+        daemon.log().matches("reading works again").count(),
+        1,
+        "{}",
+        daemon.log()
+    );
 }
 
 #[test]
@@ -302,10 +450,17 @@ fn a_read_that_fails_is_a_gap_and_counted_and_ends() {
 fn ports_tells_what_there_is() {
     calm();
     let output = support::run(&["ports", "--json"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let ports: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let ports = ports.as_array().expect("it is a list");
-    let port = ports.iter().find(|port| port["device"] == "mlx5_4").expect("mlx5_4 is listed");
+    let port = ports
+        .iter()
+        .find(|port| port["device"] == "mlx5_4")
+        .expect("mlx5_4 is listed");
     assert_eq!(ports.len(), NICS);
     assert_eq!(port["netdev"], "rail4");
     assert_eq!(port["driver"], "mlx5_core");
@@ -314,9 +469,19 @@ fn ports_tells_what_there_is() {
     assert_eq!(port["pfc_priorities"], serde_json::json!([3]));
     let state = |source: &str| {
         let sources = port["sources"].as_array().expect("sources are a list");
-        sources.iter().find(|found| found["source"] == source).map(|found| found["state"].clone())
+        sources
+            .iter()
+            .find(|found| found["source"] == source)
+            .map(|found| found["state"].clone())
     };
-    for source in ["ethtool", "hw_counters", "port_counters", "link", "settings", "dcb"] {
+    for source in [
+        "ethtool",
+        "hw_counters",
+        "port_counters",
+        "link",
+        "settings",
+        "dcb",
+    ] {
         assert_eq!(state(source), Some("active".into()), "{source}: {port}");
     }
     assert_eq!(state("device_counters"), Some("not_applicable".into()));
@@ -328,11 +493,26 @@ fn nobody_may_sample_without_privilege() {
     calm();
     // A user without any capability sees as much as root does.
     let output = Command::new("su")
-        .args(["nobody", "-s", "/bin/sh", "-c", &format!("{} ports --json", support::binary().display())])
+        .args([
+            "nobody",
+            "-s",
+            "/bin/sh",
+            "-c",
+            &format!("{} ports --json", support::binary().display()),
+        ])
         .output()
         .expect("su is there");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let text = String::from_utf8(output.stdout).expect("it is text");
     assert_eq!(text.matches("\"state\": \"failed\"").count(), 0, "{text}");
-    assert_eq!(text.matches("\"source\": \"hw_counters\",\n        \"state\": \"active\"").count(), NICS, "{text}");
+    assert_eq!(
+        text.matches("\"source\": \"hw_counters\",\n        \"state\": \"active\"")
+            .count(),
+        NICS,
+        "{text}"
+    );
 }

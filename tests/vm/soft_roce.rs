@@ -25,12 +25,23 @@ fn traffic_of_ib_send_bw_shows_up() {
         "ib_send_bw -d rxe1 -x 1 -n {messages} -s 4096 >/tmp/server 2>&1 & sleep 2; \
          ib_send_bw -d rxe0 -x 1 -n {messages} -s 4096 10.8.0.2 >/tmp/client 2>&1; status=$?; wait; exit $status"
     );
-    let status = Command::new("sh").args(["-c", &bandwidth_test]).status().expect("sh is there");
-    assert!(status.success(), "{}", std::fs::read_to_string("/tmp/client").unwrap_or_default());
+    let status = Command::new("sh")
+        .args(["-c", &bandwidth_test])
+        .status()
+        .expect("sh is there");
+    assert!(
+        status.success(),
+        "{}",
+        std::fs::read_to_string("/tmp/client").unwrap_or_default()
+    );
     // Each message is four packets of the default MTU of 1024 bytes.
     let least = f64::from(messages);
-    daemon.wait_for("the traffic shows at both ends", Duration::from_secs(10), |after| {
-        after.value(name, &sent) - before.value(name, &sent) >= least
-            && after.value(name, &received) - before.value(name, &received) >= least
-    });
+    daemon.wait_for(
+        "the traffic shows at both ends",
+        Duration::from_secs(10),
+        |after| {
+            after.value(name, &sent) - before.value(name, &sent) >= least
+                && after.value(name, &received) - before.value(name, &received) >= least
+        },
+    );
 }

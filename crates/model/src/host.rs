@@ -66,7 +66,10 @@ pub struct Why {
 impl Why {
     /// Puts the two together.
     pub fn new(reason: &'static str, detail: impl Into<String>) -> Self {
-        Self { reason, detail: detail.into() }
+        Self {
+            reason,
+            detail: detail.into(),
+        }
     }
 }
 

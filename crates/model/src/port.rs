@@ -97,8 +97,21 @@ impl Port {
     /// still reads the other.
     #[must_use]
     pub fn same_instance(&self, other: &Self) -> bool {
-        (&self.id, &self.device, &self.netdev, self.ifindex, self.rdma_index, &self.driver)
-            == (&other.id, &other.device, &other.netdev, other.ifindex, other.rdma_index, &other.driver)
+        (
+            &self.id,
+            &self.device,
+            &self.netdev,
+            self.ifindex,
+            self.rdma_index,
+            &self.driver,
+        ) == (
+            &other.id,
+            &other.device,
+            &other.netdev,
+            other.ifindex,
+            other.rdma_index,
+            &other.driver,
+        )
     }
 }
 
@@ -141,9 +154,16 @@ impl PortState {
     /// From the kernel's number; `None` for one that this version does not know.
     #[must_use]
     pub fn from_number(number: u64) -> Option<Self> {
-        [Self::Nop, Self::Down, Self::Init, Self::Armed, Self::Active, Self::ActiveDefer]
-            .get(usize::try_from(number).ok()?)
-            .copied()
+        [
+            Self::Nop,
+            Self::Down,
+            Self::Init,
+            Self::Armed,
+            Self::Active,
+            Self::ActiveDefer,
+        ]
+        .get(usize::try_from(number).ok()?)
+        .copied()
     }
 
     /// The kernel's word.

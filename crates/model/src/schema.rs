@@ -44,7 +44,11 @@ impl Schema {
                 Column { name, meaning }
             })
             .collect();
-        Self { port, source, columns }
+        Self {
+            port,
+            source,
+            columns,
+        }
     }
 
     /// The columns that carry `signal` at `index`.

@@ -12,11 +12,19 @@ fn ring(criterion: &mut Criterion) {
         let (mut writer, reader) = channel(columns, ROWS);
         let values = vec![1u64; columns];
         for number in 0..ROWS as u64 {
-            writer.push(Window { began: number * 1000, ended: number * 1000 + 1 }, &values);
+            writer.push(
+                Window {
+                    began: number * 1000,
+                    ended: number * 1000 + 1,
+                },
+                &values,
+            );
         }
         let mut row = reader.row();
         let mut group = criterion.benchmark_group("ring");
-        group.bench_function(BenchmarkId::new("latest", columns), |b| b.iter(|| black_box(reader.latest(&mut row))));
+        group.bench_function(BenchmarkId::new("latest", columns), |b| {
+            b.iter(|| black_box(reader.latest(&mut row)))
+        });
         group.bench_function(BenchmarkId::new("at_or_before", columns), |b| {
             b.iter(|| black_box(reader.at_or_before(black_box(300_000), &mut row)));
         });

@@ -57,7 +57,11 @@ impl Reader {
     /// A buffer that fits this ring's rows.
     #[must_use]
     pub fn row(&self) -> Row {
-        Row { number: 0, window: Window::default(), values: vec![0; self.columns()].into() }
+        Row {
+            number: 0,
+            window: Window::default(),
+            values: vec![0; self.columns()].into(),
+        }
     }
 
     /// Number of the oldest row that may still be there.
@@ -101,12 +105,15 @@ impl Reader {
                 _ => low = middle + 1,
             }
         }
-        low.checked_sub(1).is_some_and(|number| self.read(number, row).is_ok() && row.window.ended <= time)
+        low.checked_sub(1)
+            .is_some_and(|number| self.read(number, row).is_ok() && row.window.ended <= time)
     }
 
     fn ended(&self, number: u64) -> Option<u64> {
         let mut ended = 0;
-        self.slots.read(number, |window, _| ended = window.ended).then_some(ended)
+        self.slots
+            .read(number, |window, _| ended = window.ended)
+            .then_some(ended)
     }
 
     /// Shows `visit` the window and one column's value of each row that is there and whose read ended in

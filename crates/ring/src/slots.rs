@@ -87,7 +87,10 @@ impl Slots {
             return false;
         }
         let cells = self.cells_of(slot);
-        let window = Window { began: cells[0].load(Ordering::Relaxed), ended: cells[1].load(Ordering::Relaxed) };
+        let window = Window {
+            began: cells[0].load(Ordering::Relaxed),
+            ended: cells[1].load(Ordering::Relaxed),
+        };
         copy(window, &cells[HEAD..]);
         // The cells are read before the sequence word is looked at again.
         fence(Ordering::Acquire);

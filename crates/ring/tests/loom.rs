@@ -7,7 +7,13 @@ use ring::{Cursor, Next, Window, channel};
 
 /// Every value of row `number` is `number + 1`, so a torn row shows.
 fn push(writer: &mut ring::Writer, number: u64) {
-    writer.push(Window { began: number + 1, ended: number + 1 }, &[number + 1, number + 1]);
+    writer.push(
+        Window {
+            began: number + 1,
+            ended: number + 1,
+        },
+        &[number + 1, number + 1],
+    );
 }
 
 fn assert_whole(row: &ring::Row) {

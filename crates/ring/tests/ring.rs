@@ -7,7 +7,10 @@ use std::collections::VecDeque;
 use std::thread;
 
 fn window(number: u64) -> Window {
-    Window { began: number * 10, ended: number * 10 + 5 }
+    Window {
+        began: number * 10,
+        ended: number * 10 + 5,
+    }
 }
 
 #[test]
@@ -25,7 +28,10 @@ fn an_empty_ring_has_nothing() {
 
 #[test]
 fn a_window_has_a_middle_and_a_length() {
-    let window = Window { began: 100, ended: 160 };
+    let window = Window {
+        began: 100,
+        ended: 160,
+    };
     assert_eq!((window.midpoint(), window.length()), (130, 60));
 }
 
@@ -112,8 +118,19 @@ proptest! {
 
 /// A checksum that no mixture of two rows has.
 fn sealed(number: u64, columns: usize) -> Vec<u64> {
-    let mut values: Vec<_> = (1..columns as u64).map(|i| number.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left((i % 63) as u32) ^ i).collect();
-    values.push(values.iter().fold(number, |sum, value| sum.rotate_left(7).wrapping_add(*value)));
+    let mut values: Vec<_> = (1..columns as u64)
+        .map(|i| {
+            number
+                .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                .rotate_left((i % 63) as u32)
+                ^ i
+        })
+        .collect();
+    values.push(
+        values
+            .iter()
+            .fold(number, |sum, value| sum.rotate_left(7).wrapping_add(*value)),
+    );
     values
 }
 
@@ -133,7 +150,12 @@ fn eight_readers_never_see_a_torn_row_of_a_writer_at_full_speed() {
                     let closed = cursor.reader().is_closed();
                     match cursor.next(&mut row) {
                         Next::Row => {
-                            assert_eq!(*row.values, sealed(row.number, COLUMNS)[..], "row {} is torn", row.number);
+                            assert_eq!(
+                                *row.values,
+                                sealed(row.number, COLUMNS)[..],
+                                "row {} is torn",
+                                row.number
+                            );
                             assert_eq!(row.window, window(row.number));
                             whole += 1;
                         }

@@ -7,7 +7,12 @@ use std::path::PathBuf;
 
 /// Watches what the RoCEv2 fabric does to this GPU server: PFC pause, ECN marks, CNPs, utilization.
 #[derive(Debug, Parser)]
-#[command(name = "rocewatch", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    name = "rocewatch",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -87,7 +92,9 @@ pub(crate) fn parse() -> Result<Command, Failure> {
         Ok(cli) => Ok(cli.command),
         Err(error) if error.use_stderr() => {
             let text = error.render().to_string();
-            Err(Failure::Usage(text.trim().trim_start_matches("error: ").to_owned()))
+            Err(Failure::Usage(
+                text.trim().trim_start_matches("error: ").to_owned(),
+            ))
         }
         Err(error) => error.exit(),
     }

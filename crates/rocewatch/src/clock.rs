@@ -13,7 +13,10 @@ impl Clock {
     /// A clock that reads zero now.
     #[allow(clippy::disallowed_methods)] // this is the place
     pub(crate) fn start() -> Self {
-        Self { zero: Instant::now(), zero_wall: SystemTime::now() }
+        Self {
+            zero: Instant::now(),
+            zero_wall: SystemTime::now(),
+        }
     }
 
     /// Nanoseconds since the start.

@@ -29,13 +29,23 @@ pub(crate) fn start(log: &Log) -> Result<Handle, Failure> {
     let output: Box<dyn Layer<_> + Send + Sync> = match resolved(log.format) {
         Format::Journald => {
             let journald = tracing_journald::layer().map_err(|error| {
-                Failure::Runtime(format!("cannot log to journald: {error}; set log.format to \"text\" or \"json\""))
+                Failure::Runtime(format!(
+                    "cannot log to journald: {error}; set log.format to \"text\" or \"json\""
+                ))
             })?;
             Box::new(journald)
         }
-        Format::Json => Box::new(fmt::layer().json().flatten_event(true).with_writer(std::io::stderr)),
+        Format::Json => Box::new(
+            fmt::layer()
+                .json()
+                .flatten_event(true)
+                .with_writer(std::io::stderr),
+        ),
         Format::Text | Format::Auto => Box::new(
-            fmt::layer().with_target(false).with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr),
+            fmt::layer()
+                .with_target(false)
+                .with_ansi(std::io::stderr().is_terminal())
+                .with_writer(std::io::stderr),
         ),
     };
     Registry::default().with(level).with(output).init();

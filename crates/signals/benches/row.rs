@@ -13,14 +13,23 @@ fn row(criterion: &mut Criterion) {
         .iter()
         .filter(|driver| driver.name == "mlx5_core")
         .flat_map(|driver| driver.entries)
-        .flat_map(|entry| (0..8).map(|priority| entry.name.replace("{prio}", &priority.to_string())).collect::<Vec<_>>())
+        .flat_map(|entry| {
+            (0..8)
+                .map(|priority| entry.name.replace("{prio}", &priority.to_string()))
+                .collect::<Vec<_>>()
+        })
         .collect();
     let mut names = names;
     names.sort();
     names.dedup();
-    let port = PortId { device: DeviceId::pci("0000:1a:00.0"), number: 1 };
+    let port = PortId {
+        device: DeviceId::pci("0000:1a:00.0"),
+        number: 1,
+    };
     let schema = Arc::new(Schema::new(port, "mlx5_core", SourceKind::Ethtool, names));
-    let mut signals = PortSignals::new(Options { window: 1_000_000_000 });
+    let mut signals = PortSignals::new(Options {
+        window: 1_000_000_000,
+    });
     signals.open(Arc::clone(&schema));
     signals.settle();
     let mut values = vec![0u64; schema.columns.len()];
@@ -29,7 +38,14 @@ fn row(criterion: &mut Criterion) {
         b.iter(|| {
             now += 200_000_000;
             values.iter_mut().for_each(|value| *value += 1000);
-            signals.row(SourceKind::Ethtool, Window { began: now, ended: now + 1000 }, black_box(&values));
+            signals.row(
+                SourceKind::Ethtool,
+                Window {
+                    began: now,
+                    ended: now + 1000,
+                },
+                black_box(&values),
+            );
         });
     });
 }

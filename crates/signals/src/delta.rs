@@ -75,13 +75,19 @@ mod tests {
     #[test]
     fn a_64_bit_or_extended_counter_never_wraps() {
         assert_eq!(step(u64::MAX - 1, 0, Width::FULL, SECOND), Delta::Reset);
-        let extended = Width { extended: true, ..bits(32) };
+        let extended = Width {
+            extended: true,
+            ..bits(32)
+        };
         assert_eq!(step(u64::from(u32::MAX), 0, extended, SECOND), Delta::Reset);
     }
 
     #[test]
     fn a_saturating_field_stops_at_its_end() {
-        let field = Width { saturates: true, ..bits(8) };
+        let field = Width {
+            saturates: true,
+            ..bits(8)
+        };
         assert_eq!(step(250, 255, field, SECOND), Delta::Saturated);
         assert_eq!(step(255, 255, field, SECOND), Delta::Saturated);
         assert_eq!(step(255, 3, field, SECOND), Delta::Reset);

@@ -16,11 +16,19 @@ pub(crate) const PAUSE: &[f64] = &[0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75,
 
 impl Histogram {
     pub(crate) fn new(bounds: &'static [f64]) -> Self {
-        Self { bounds, counts: vec![0; bounds.len() + 1].into(), sum: 0.0 }
+        Self {
+            bounds,
+            counts: vec![0; bounds.len() + 1].into(),
+            sum: 0.0,
+        }
     }
 
     pub(crate) fn observe(&mut self, value: f64) {
-        let bucket = self.bounds.iter().position(|bound| value <= *bound).unwrap_or(self.bounds.len());
+        let bucket = self
+            .bounds
+            .iter()
+            .position(|bound| value <= *bound)
+            .unwrap_or(self.bounds.len());
         self.counts[bucket] += 1;
         self.sum += value;
     }

@@ -30,7 +30,12 @@ impl Growth {
 impl Meter {
     /// A meter whose rate spans `window`, or three refreshes of a driver that refreshes more slowly than that.
     pub(crate) fn new(parts: Vec<(usize, u64)>, window: u64, refresh: u64) -> Self {
-        Self { parts, window: window.max(3 * refresh), refresh, points: VecDeque::new() }
+        Self {
+            parts,
+            window: window.max(3 * refresh),
+            refresh,
+            points: VecDeque::new(),
+        }
     }
 
     /// The same meter for the same quantity in other columns.
@@ -61,14 +66,20 @@ impl Meter {
             self.points.pop_front();
         }
         self.points.push_back((now, amount));
-        Some(Growth { amount: amount.wrapping_sub(last), nanoseconds: elapsed })
+        Some(Growth {
+            amount: amount.wrapping_sub(last),
+            nanoseconds: elapsed,
+        })
     }
 
     /// The growth over the last window, or over as much of it as there is.
     pub(crate) fn growth(&self) -> Option<Growth> {
         let (first, last) = (self.points.front()?, self.points.back()?);
         let nanoseconds = last.0.saturating_sub(first.0);
-        (nanoseconds > 0).then(|| Growth { amount: last.1.wrapping_sub(first.1), nanoseconds })
+        (nanoseconds > 0).then(|| Growth {
+            amount: last.1.wrapping_sub(first.1),
+            nanoseconds,
+        })
     }
 }
 
@@ -114,7 +125,10 @@ mod tests {
             steps.extend(meter.push(read * 200 * MS, read * 200 / 1000 * 1000));
         }
         assert_eq!(steps.len(), 11);
-        assert!(steps.iter().all(|step| (step.per_second() - 1000.0).abs() < 1e-6), "{steps:?}");
+        assert!(
+            steps.iter().all(|step| (step.per_second() - 1000.0).abs() < 1e-6),
+            "{steps:?}"
+        );
         assert!((rate(&meter) - 1000.0).abs() < 1e-6);
     }
 }

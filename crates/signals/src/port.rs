@@ -121,17 +121,24 @@ impl PortSignals {
 
     /// Says whether the newest row of a source is recent enough to be shown.
     pub fn set_fresh(&mut self, source: SourceKind, fresh: bool) {
-        let Some(track) = &mut self.tracks[source as usize] else { return };
+        let Some(track) = &mut self.tracks[source as usize] else {
+            return;
+        };
         track.fresh = fresh;
         if !fresh {
             // What comes after a long gap says nothing about the last window.
-            self.meters.values_mut().filter(|(of, _)| *of == source).for_each(|(_, meter)| meter.clear());
+            self.meters
+                .values_mut()
+                .filter(|(of, _)| *of == source)
+                .for_each(|(_, meter)| meter.clear());
         }
     }
 
     /// Takes in a row. Rows of a source come in order.
     pub fn row(&mut self, source: SourceKind, window: Window, values: &[u64]) {
-        let Some(track) = &mut self.tracks[source as usize] else { return };
+        let Some(track) = &mut self.tracks[source as usize] else {
+            return;
+        };
         self.quality.resets += track.row(window, values);
         let now = window.midpoint();
         match source {
@@ -139,15 +146,25 @@ impl PortSignals {
             SourceKind::Dcb => self.take_pfc_mask(),
             _ => {}
         }
-        let (Some(track), speed) = (&self.tracks[source as usize], self.speed) else { return };
+        let (Some(track), speed) = (&self.tracks[source as usize], self.speed) else {
+            return;
+        };
         for (quantity, (_, meter)) in self.meters.iter_mut().filter(|(_, (of, _))| *of == source) {
             if meter.parts.iter().any(|(column, _)| track.was_reset(*column)) {
                 meter.clear();
             }
-            let Some(amount) = amount(track, &meter.parts) else { continue };
-            let Some(step) = meter.push(now, amount) else { continue };
+            let Some(amount) = amount(track, &meter.parts) else {
+                continue;
+            };
+            let Some(step) = meter.push(now, amount) else {
+                continue;
+            };
             match quantity.sample(step, speed) {
-                Sample::Ratio(ratio) => self.histograms.get_mut(quantity).into_iter().for_each(|h| h.observe(ratio)),
+                Sample::Ratio(ratio) => self
+                    .histograms
+                    .get_mut(quantity)
+                    .into_iter()
+                    .for_each(|h| h.observe(ratio)),
                 Sample::Implausible => {
                     self.quality.implausible += 1;
                     meter.clear();
@@ -173,15 +190,21 @@ impl PortSignals {
     #[must_use]
     pub fn value(&self, slot: usize) -> Option<u64> {
         let slot = self.slots.get(slot)?;
-        let track = self.tracks[slot.source as usize].as_ref().filter(|track| track.fresh)?;
+        let track = self.tracks[slot.source as usize]
+            .as_ref()
+            .filter(|track| track.fresh)?;
         let parts = &self.parts[slot.parts.0..slot.parts.1];
-        parts.iter().try_fold(0u64, |sum, column| Some(sum.wrapping_add(track.value(*column)?)))
+        parts
+            .iter()
+            .try_fold(0u64, |sum, column| Some(sum.wrapping_add(track.value(*column)?)))
     }
 
     /// The newest row of a source as it was read.
     #[must_use]
     pub fn raw(&self, source: SourceKind) -> Option<(&Schema, &[u64])> {
-        self.tracks[source as usize].as_ref().map(|track| (&*track.schema, track.raw()))
+        self.tracks[source as usize]
+            .as_ref()
+            .map(|track| (&*track.schema, track.raw()))
     }
 
     /// What was noticed about the rows themselves.
@@ -246,7 +269,9 @@ impl PortSignals {
 
     fn growth(&self, quantity: Quantity) -> Option<Growth> {
         let (source, meter) = self.meters.get(&quantity)?;
-        self.tracks[*source as usize].as_ref().filter(|track| track.fresh)?;
+        self.tracks[*source as usize]
+            .as_ref()
+            .filter(|track| track.fresh)?;
         meter.growth()
     }
 
@@ -263,21 +288,28 @@ impl PortSignals {
         if speed != self.speed {
             self.speed = speed;
             for quantity in [Quantity::WireRx, Quantity::WireTx] {
-                self.meters.get_mut(&quantity).into_iter().for_each(|(_, meter)| meter.clear());
+                self.meters
+                    .get_mut(&quantity)
+                    .into_iter()
+                    .for_each(|(_, meter)| meter.clear());
             }
         }
     }
 
     /// Follows which priorities have PFC: only those have a pause ratio.
     fn take_pfc_mask(&mut self) {
-        let mask = self.find(Signal::ConfigPfcEnabled, None).and_then(|slot| self.value(slot));
+        let mask = self
+            .find(Signal::ConfigPfcEnabled, None)
+            .and_then(|slot| self.value(slot));
         if mask != self.pfc_mask {
             self.lay_out();
         }
     }
 
     fn find(&self, signal: Signal, index: Option<Index>) -> Option<usize> {
-        self.slots.binary_search_by(|slot| (slot.signal, slot.index).cmp(&(signal, index))).ok()
+        self.slots
+            .binary_search_by(|slot| (slot.signal, slot.index).cmp(&(signal, index)))
+            .ok()
     }
 
     /// Finds anew which columns serve which signal, and what can be derived from them.
@@ -289,18 +321,34 @@ impl PortSignals {
             return;
         }
         for ((signal, index), candidates) in self.candidates() {
-            let Some(best) = candidates.iter().min_by_key(|found| (found.rank, found.source)) else { continue };
+            let Some(best) = candidates.iter().min_by_key(|found| (found.rank, found.source)) else {
+                continue;
+            };
             let source = *self.chosen.entry((signal, index)).or_insert(best.source);
-            let Some(best) = candidates.iter().filter(|found| found.source == source).min_by_key(|found| found.rank) else {
+            let Some(best) = candidates
+                .iter()
+                .filter(|found| found.source == source)
+                .min_by_key(|found| found.rank)
+            else {
                 continue;
             };
             let first = self.parts.len();
-            let of_best = candidates.iter().filter(|found| (found.source, found.rank) == (source, best.rank));
+            let of_best = candidates
+                .iter()
+                .filter(|found| (found.source, found.rank) == (source, best.rank));
             let wanted = if best.summed { usize::MAX } else { 1 };
             self.parts.extend(of_best.map(|found| found.column).take(wanted));
-            self.slots.push(Slot { signal, index, scale: best.scale, source, parts: (first, self.parts.len()) });
+            self.slots.push(Slot {
+                signal,
+                index,
+                scale: best.scale,
+                source,
+                parts: (first, self.parts.len()),
+            });
         }
-        self.pfc_mask = self.find(Signal::ConfigPfcEnabled, None).and_then(|slot| self.value(slot));
+        self.pfc_mask = self
+            .find(Signal::ConfigPfcEnabled, None)
+            .and_then(|slot| self.value(slot));
         self.lay_out_meters();
         self.take_speed();
     }
@@ -311,13 +359,16 @@ impl PortSignals {
             for (at, column) in track.schema.columns.iter().enumerate() {
                 let Some(meaning) = column.meaning else { continue };
                 let entry = meaning.entry;
-                found.entry((entry.signal, meaning.index)).or_default().push(Candidate {
-                    source: track.schema.source,
-                    column: at,
-                    rank: entry.rank,
-                    summed: entry.summed,
-                    scale: entry.unit.base().1,
-                });
+                found
+                    .entry((entry.signal, meaning.index))
+                    .or_default()
+                    .push(Candidate {
+                        source: track.schema.source,
+                        column: at,
+                        rank: entry.rank,
+                        summed: entry.summed,
+                        scale: entry.unit.base().1,
+                    });
             }
         }
         found
@@ -326,8 +377,12 @@ impl PortSignals {
     fn lay_out_meters(&mut self) {
         let mut former = std::mem::take(&mut self.meters);
         for quantity in Quantity::all() {
-            let Some((source, parts)) = self.parts_of(quantity) else { continue };
-            let refresh = self.tracks[source as usize].as_ref().map_or(0, |track| track.refresh);
+            let Some((source, parts)) = self.parts_of(quantity) else {
+                continue;
+            };
+            let refresh = self.tracks[source as usize]
+                .as_ref()
+                .map_or(0, |track| track.refresh);
             let meter = match former.remove(&quantity) {
                 // The totals carry on by name, so what was measured stays true.
                 Some((of, meter)) if of == source => meter.with_parts(parts),
@@ -335,7 +390,9 @@ impl PortSignals {
             };
             self.meters.insert(quantity, (source, meter));
             if let Some(bounds) = quantity.bounds() {
-                self.histograms.entry(quantity).or_insert_with(|| Histogram::new(bounds));
+                self.histograms
+                    .entry(quantity)
+                    .or_insert_with(|| Histogram::new(bounds));
             }
         }
     }
@@ -355,7 +412,11 @@ impl PortSignals {
             if *source.get_or_insert(slot.source) != slot.source {
                 return None;
             }
-            parts.extend(self.parts[slot.parts.0..slot.parts.1].iter().map(|column| (*column, weight)));
+            parts.extend(
+                self.parts[slot.parts.0..slot.parts.1]
+                    .iter()
+                    .map(|column| (*column, weight)),
+            );
         }
         Some((source?, parts))
     }
@@ -395,7 +456,14 @@ impl Quantity {
             Self::CnpHandled,
             Self::CnpIgnored,
         ];
-        let by_priority = (0..8).flat_map(|p| [Self::PauseRx(p), Self::PauseTx(p), Self::XoffRx(p), Self::XoffTx(p)]);
+        let by_priority = (0..8).flat_map(|p| {
+            [
+                Self::PauseRx(p),
+                Self::PauseTx(p),
+                Self::XoffRx(p),
+                Self::XoffTx(p),
+            ]
+        });
         single.into_iter().chain(by_priority)
     }
 
@@ -424,7 +492,12 @@ impl Quantity {
     fn signals(self) -> impl Iterator<Item = (Signal, Option<Index>, u64)> {
         let one = |signal| [Some((signal, None, 1)), None];
         let of = |signal, priority| [Some((signal, Some(Index::Priority(priority)), 1)), None];
-        let wire = |bytes, packets| [Some((bytes, None, 1)), Some((packets, None, ratio::L1_OVERHEAD_BYTES))];
+        let wire = |bytes, packets| {
+            [
+                Some((bytes, None, 1)),
+                Some((packets, None, ratio::L1_OVERHEAD_BYTES)),
+            ]
+        };
         match self {
             Self::WireRx => wire(Signal::BytesRx, Signal::PacketsRx),
             Self::WireTx => wire(Signal::BytesTx, Signal::PacketsTx),

@@ -34,13 +34,21 @@ pub fn pause_upper_bound(xoff_per_second: f64, bits_per_second: f64) -> Option<f
 /// `None` above 1.05: the speed or the counter is not what it is taken for.
 #[must_use]
 pub fn utilization(wire_bytes_per_second: f64, bits_per_second: f64) -> Option<f64> {
-    if bits_per_second > 0.0 { at_most_one(8.0 * wire_bytes_per_second / bits_per_second) } else { None }
+    if bits_per_second > 0.0 {
+        at_most_one(8.0 * wire_bytes_per_second / bits_per_second)
+    } else {
+        None
+    }
 }
 
 /// Share that `part` has of `whole`; `None` of nothing, and above 1.05.
 #[must_use]
 pub fn share(part: f64, whole: f64) -> Option<f64> {
-    if whole > 0.0 { at_most_one(part / whole) } else { None }
+    if whole > 0.0 {
+        at_most_one(part / whole)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -49,7 +57,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn assert_close(found: Option<f64>, right: f64) {
-        assert!(found.is_some_and(|found| (found - right).abs() < 1e-9), "{found:?} is not {right}");
+        assert!(
+            found.is_some_and(|found| (found - right).abs() < 1e-9),
+            "{found:?} is not {right}"
+        );
     }
 
     #[test]
@@ -63,8 +74,14 @@ mod tests {
     #[test]
     fn a_frame_holds_a_class_for_84_microseconds_at_400_gigabits() {
         // 11,921 frames a second hold it all the time; half of them, half of it.
-        assert_close(pause_upper_bound(11_921.0, 400e9).map(|r| (r * 1e3).round() / 1e3), 1.0);
-        assert_close(pause_upper_bound(5_960.5, 400e9).map(|r| (r * 1e3).round() / 1e3), 0.5);
+        assert_close(
+            pause_upper_bound(11_921.0, 400e9).map(|r| (r * 1e3).round() / 1e3),
+            1.0,
+        );
+        assert_close(
+            pause_upper_bound(5_960.5, 400e9).map(|r| (r * 1e3).round() / 1e3),
+            0.5,
+        );
         assert_close(pause_upper_bound(1e9, 400e9), 1.0);
         assert_eq!(pause_upper_bound(1.0, 0.0), None);
     }

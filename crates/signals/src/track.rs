@@ -38,16 +38,37 @@ impl Track {
         let columns = schema
             .columns
             .iter()
-            .map(|column| former.and_then(|former| former.column(&column.name)).unwrap_or_else(|| Column::new(column)))
+            .map(|column| {
+                former
+                    .and_then(|former| former.column(&column.name))
+                    .unwrap_or_else(|| Column::new(column))
+            })
             .collect();
-        let refresh = schema.columns.iter().find_map(|column| column.meaning.map(|meaning| refresh_of(&meaning)));
+        let refresh = schema
+            .columns
+            .iter()
+            .find_map(|column| column.meaning.map(|meaning| refresh_of(&meaning)));
         let raw = vec![ABSENT; schema.columns.len()].into();
-        Self { schema, fresh: true, refresh: refresh.unwrap_or(0), columns, raw, last: former.and_then(|former| former.last) }
+        Self {
+            schema,
+            fresh: true,
+            refresh: refresh.unwrap_or(0),
+            columns,
+            raw,
+            last: former.and_then(|former| former.last),
+        }
     }
 
     fn column(&self, name: &str) -> Option<Column> {
-        let at = self.schema.columns.iter().position(|column| &*column.name == name)?;
-        Some(Column { reset: false, ..self.columns[at] })
+        let at = self
+            .schema
+            .columns
+            .iter()
+            .position(|column| &*column.name == name)?;
+        Some(Column {
+            reset: false,
+            ..self.columns[at]
+        })
     }
 
     /// Takes in a row; gives how many counters began anew.
@@ -127,6 +148,11 @@ impl Column {
 fn refresh_of(meaning: &catalog::Meaning) -> u64 {
     catalog::DRIVERS
         .iter()
-        .find(|driver| driver.entries.as_ptr_range().contains(&std::ptr::from_ref(meaning.entry)))
+        .find(|driver| {
+            driver
+                .entries
+                .as_ptr_range()
+                .contains(&std::ptr::from_ref(meaning.entry))
+        })
         .map_or(0, |driver| u64::from(driver.refresh_ms) * 1_000_000)
 }

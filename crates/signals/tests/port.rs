@@ -10,12 +10,18 @@ use std::sync::Arc;
 const MS: u64 = 1_000_000;
 
 fn schema(driver: &str, source: SourceKind, names: &[&str]) -> Arc<Schema> {
-    let port = PortId { device: DeviceId::pci("0000:1a:00.0"), number: 1 };
+    let port = PortId {
+        device: DeviceId::pci("0000:1a:00.0"),
+        number: 1,
+    };
     Arc::new(Schema::new(port, driver, source, names.iter().copied()))
 }
 
 fn at(ms: u64) -> Window {
-    Window { began: ms * MS, ended: ms * MS }
+    Window {
+        began: ms * MS,
+        ended: ms * MS,
+    }
 }
 
 /// A port of `driver` with these sources open.
@@ -29,24 +35,37 @@ fn port(driver: &str, sources: &[(SourceKind, &[&str])]) -> PortSignals {
 }
 
 fn total(port: &PortSignals, signal: Signal, index: Option<Index>) -> Option<u64> {
-    let slot = port.slots().iter().position(|slot| slot.signal == signal && slot.index == index)?;
+    let slot = port
+        .slots()
+        .iter()
+        .position(|slot| slot.signal == signal && slot.index == index)?;
     port.value(slot)
 }
 
 #[track_caller]
 fn assert_close(found: Option<f64>, right: f64) {
-    assert!(found.is_some_and(|found| (found - right).abs() < 1e-6), "{found:?} is not {right}");
+    assert!(
+        found.is_some_and(|found| (found - right).abs() < 1e-6),
+        "{found:?} is not {right}"
+    );
 }
 
 const WIRE: &[&str] = &["rx_bytes_phy", "rx_packets_phy", "tx_bytes_phy", "tx_packets_phy"];
 
 #[test]
 fn utilization_counts_what_packets_take_on_the_wire() {
-    let mut port = port("mlx5_core", &[(SourceKind::Ethtool, WIRE), (SourceKind::Settings, &["speed"])]);
+    let mut port = port(
+        "mlx5_core",
+        &[(SourceKind::Ethtool, WIRE), (SourceKind::Settings, &["speed"])],
+    );
     port.row(SourceKind::Settings, at(0), &[400_000]);
     for tick in 0..=10 {
         // 5 GB and a million packets in 200 ms: 25.1 GB/s of 50.
-        port.row(SourceKind::Ethtool, at(tick * 200), &[tick * 5_000_000_000, tick * 1_000_000, 0, 0]);
+        port.row(
+            SourceKind::Ethtool,
+            at(tick * 200),
+            &[tick * 5_000_000_000, tick * 1_000_000, 0, 0],
+        );
     }
     assert_close(port.utilization(Direction::Rx), 25.1 / 50.0);
     assert_close(port.utilization(Direction::Tx), 0.0);
@@ -57,9 +76,16 @@ fn utilization_counts_what_packets_take_on_the_wire() {
 
 #[test]
 fn without_a_speed_there_is_no_utilization_and_a_new_speed_starts_anew() {
-    let mut port = port("mlx5_core", &[(SourceKind::Ethtool, WIRE), (SourceKind::Settings, &["speed"])]);
+    let mut port = port(
+        "mlx5_core",
+        &[(SourceKind::Ethtool, WIRE), (SourceKind::Settings, &["speed"])],
+    );
     let row = |port: &mut PortSignals, tick: u64| {
-        port.row(SourceKind::Ethtool, at(tick * 200), &[tick * 1_000_000_000, 0, 0, 0]);
+        port.row(
+            SourceKind::Ethtool,
+            at(tick * 200),
+            &[tick * 1_000_000_000, 0, 0, 0],
+        );
     };
     (0..3).for_each(|tick| row(&mut port, tick));
     assert_eq!(port.utilization(Direction::Rx), None);
@@ -73,7 +99,11 @@ fn without_a_speed_there_is_no_utilization_and_a_new_speed_starts_anew() {
     (6..9).for_each(|tick| row(&mut port, tick));
     assert_close(port.utilization(Direction::Rx), 0.2);
     // 600 to 1000 ms at the old speed, 1400 to 1600 at the new: no step spans the change.
-    assert_eq!(port.utilization_histogram(Direction::Rx).map(signals::Histogram::count), Some(4));
+    assert_eq!(
+        port.utilization_histogram(Direction::Rx)
+            .map(signals::Histogram::count),
+        Some(4)
+    );
 }
 
 #[test]
@@ -81,14 +111,33 @@ fn congestion_ratios_are_taken_over_the_same_span_of_two_sources() {
     let mut port = port(
         "mlx5_core",
         &[
-            (SourceKind::HwCounters, &["np_ecn_marked_roce_packets", "np_cnp_sent", "rp_cnp_handled", "rp_cnp_ignored"]),
-            (SourceKind::Ethtool, &["rx_vport_rdma_unicast_packets", "rx_vport_rdma_multicast_packets"]),
+            (
+                SourceKind::HwCounters,
+                &[
+                    "np_ecn_marked_roce_packets",
+                    "np_cnp_sent",
+                    "rp_cnp_handled",
+                    "rp_cnp_ignored",
+                ],
+            ),
+            (
+                SourceKind::Ethtool,
+                &["rx_vport_rdma_unicast_packets", "rx_vport_rdma_multicast_packets"],
+            ),
         ],
     );
     for tick in 0..=30 {
-        port.row(SourceKind::HwCounters, at(tick * 100), &[tick * 500, tick * 100, tick * 90, tick * 10]);
+        port.row(
+            SourceKind::HwCounters,
+            at(tick * 100),
+            &[tick * 500, tick * 100, tick * 90, tick * 10],
+        );
         if tick % 2 == 0 {
-            port.row(SourceKind::Ethtool, at(tick * 100 + 37), &[tick * 9_000, tick * 1_000]);
+            port.row(
+                SourceKind::Ethtool,
+                at(tick * 100 + 37),
+                &[tick * 9_000, tick * 1_000],
+            );
         }
     }
     assert_close(port.ce_ratio(), 0.05);
@@ -100,7 +149,10 @@ fn congestion_ratios_are_taken_over_the_same_span_of_two_sources() {
 fn a_share_of_few_packets_is_no_share() {
     let mut port = port(
         "mlx5_core",
-        &[(SourceKind::HwCounters, &["np_ecn_marked_roce_packets"]), (SourceKind::Ethtool, &["rx_vport_rdma_unicast_packets"])],
+        &[
+            (SourceKind::HwCounters, &["np_ecn_marked_roce_packets"]),
+            (SourceKind::Ethtool, &["rx_vport_rdma_unicast_packets"]),
+        ],
     );
     for tick in 0..=10 {
         port.row(SourceKind::HwCounters, at(tick * 100), &[tick]);
@@ -112,24 +164,55 @@ fn a_share_of_few_packets_is_no_share() {
 
 #[test]
 fn pfc_moved_from_priority_3_to_4_disturbs_nothing() {
-    const OLD: &[&str] = &["rx_bytes_phy", "rx_packets_phy", "rx_prio3_pause_duration", "rx_discards_phy"];
-    const NEW: &[&str] = &["rx_bytes_phy", "rx_packets_phy", "rx_prio4_pause_duration", "rx_discards_phy"];
-    let mut port = port("mlx5_core", &[(SourceKind::Ethtool, OLD), (SourceKind::Settings, &["speed"])]);
+    const OLD: &[&str] = &[
+        "rx_bytes_phy",
+        "rx_packets_phy",
+        "rx_prio3_pause_duration",
+        "rx_discards_phy",
+    ];
+    const NEW: &[&str] = &[
+        "rx_bytes_phy",
+        "rx_packets_phy",
+        "rx_prio4_pause_duration",
+        "rx_discards_phy",
+    ];
+    let mut port = port(
+        "mlx5_core",
+        &[(SourceKind::Ethtool, OLD), (SourceKind::Settings, &["speed"])],
+    );
     port.row(SourceKind::Settings, at(0), &[400_000]);
     for tick in 0..=5 {
-        port.row(SourceKind::Ethtool, at(tick * 200), &[tick * 1_000_000_000, 0, 7_000_000 + tick * 100_000, 3]);
+        port.row(
+            SourceKind::Ethtool,
+            at(tick * 200),
+            &[tick * 1_000_000_000, 0, 7_000_000 + tick * 100_000, 3],
+        );
     }
     assert_close(port.pause_ratio(Direction::Rx, 3), 0.5);
     port.open(schema("mlx5_core", SourceKind::Ethtool, NEW));
     assert_eq!(port.pause_ratio(Direction::Rx, 3), None);
-    assert_eq!(total(&port, Signal::PfcRxPauseDuration, Some(Index::Priority(3))), None);
+    assert_eq!(
+        total(&port, Signal::PfcRxPauseDuration, Some(Index::Priority(3))),
+        None
+    );
     for tick in 6..=11 {
-        port.row(SourceKind::Ethtool, at(tick * 200), &[tick * 1_000_000_000, 0, 900 + tick * 20_000, 3]);
+        port.row(
+            SourceKind::Ethtool,
+            at(tick * 200),
+            &[tick * 1_000_000_000, 0, 900 + tick * 20_000, 3],
+        );
         assert_close(port.utilization(Direction::Rx), 0.1);
     }
     assert_close(port.pause_ratio(Direction::Rx, 4), 0.1);
-    assert_eq!(total(&port, Signal::PfcRxPauseDuration, Some(Index::Priority(4))), Some(900 + 11 * 20_000));
-    assert_eq!(port.pause_histogram(Direction::Rx, 4).map(signals::Histogram::count), Some(5));
+    assert_eq!(
+        total(&port, Signal::PfcRxPauseDuration, Some(Index::Priority(4))),
+        Some(900 + 11 * 20_000)
+    );
+    assert_eq!(
+        port.pause_histogram(Direction::Rx, 4)
+            .map(signals::Histogram::count),
+        Some(5)
+    );
     assert_eq!(port.quality().resets, 0);
 }
 
@@ -138,40 +221,71 @@ fn a_32_bit_counter_goes_on_over_its_end() {
     let mut port = port("mlx5_core", &[(SourceKind::HwCounters, &["rx_write_requests"])]);
     let (start, step) = (u64::from(u32::MAX) - 5_000_000, 10_000_000u64);
     for tick in 0..=900u64 {
-        port.row(SourceKind::HwCounters, at(tick * 100), &[(start + tick * step) & u64::from(u32::MAX)]);
-        assert_eq!(total(&port, Signal::RoceRxWriteRequests, None), Some(start + tick * step));
+        port.row(
+            SourceKind::HwCounters,
+            at(tick * 100),
+            &[(start + tick * step) & u64::from(u32::MAX)],
+        );
+        assert_eq!(
+            total(&port, Signal::RoceRxWriteRequests, None),
+            Some(start + tick * step)
+        );
     }
     assert_eq!(port.quality().resets, 0);
 }
 
 #[test]
 fn a_counter_that_begins_anew_is_counted_and_no_rate_spans_it() {
-    let mut port = port("mlx5_core", &[(SourceKind::Ethtool, &["rx_prio3_pause_duration"])]);
+    let mut port = port(
+        "mlx5_core",
+        &[(SourceKind::Ethtool, &["rx_prio3_pause_duration"])],
+    );
     for tick in 0..=5 {
-        port.row(SourceKind::Ethtool, at(tick * 200), &[9_000_000_000 + tick * 100_000]);
+        port.row(
+            SourceKind::Ethtool,
+            at(tick * 200),
+            &[9_000_000_000 + tick * 100_000],
+        );
     }
     port.row(SourceKind::Ethtool, at(1200), &[40]);
     assert_eq!(port.pause_ratio(Direction::Rx, 3), None);
-    assert_eq!(total(&port, Signal::PfcRxPauseDuration, Some(Index::Priority(3))), Some(40));
+    assert_eq!(
+        total(&port, Signal::PfcRxPauseDuration, Some(Index::Priority(3))),
+        Some(40)
+    );
     port.row(SourceKind::Ethtool, at(1400), &[40 + 50_000]);
     assert_close(port.pause_ratio(Direction::Rx, 3), 0.25);
     assert_eq!(port.quality().resets, 1);
-    assert_eq!(port.pause_histogram(Direction::Rx, 3).map(signals::Histogram::count), Some(6));
+    assert_eq!(
+        port.pause_histogram(Direction::Rx, 3)
+            .map(signals::Histogram::count),
+        Some(6)
+    );
 }
 
 #[test]
 fn what_cannot_be_true_enters_nothing() {
-    let mut port = port("mlx5_core", &[(SourceKind::Ethtool, &["rx_prio3_pause_duration"])]);
+    let mut port = port(
+        "mlx5_core",
+        &[(SourceKind::Ethtool, &["rx_prio3_pause_duration"])],
+    );
     port.row(SourceKind::Ethtool, at(0), &[0]);
     port.row(SourceKind::Ethtool, at(200), &[900_000]);
     assert_eq!(port.pause_ratio(Direction::Rx, 3), None);
     assert_eq!(port.quality().implausible, 1);
-    assert_eq!(port.pause_histogram(Direction::Rx, 3).map(signals::Histogram::count), Some(0));
+    assert_eq!(
+        port.pause_histogram(Direction::Rx, 3)
+            .map(signals::Histogram::count),
+        Some(0)
+    );
 }
 
 #[test]
 fn a_cell_that_was_not_read_is_absent_and_costs_nothing_else() {
-    let mut port = port("mlx5_core", &[(SourceKind::HwCounters, &["np_cnp_sent", "rp_cnp_handled"])]);
+    let mut port = port(
+        "mlx5_core",
+        &[(SourceKind::HwCounters, &["np_cnp_sent", "rp_cnp_handled"])],
+    );
     port.row(SourceKind::HwCounters, at(0), &[5, 100]);
     port.row(SourceKind::HwCounters, at(100), &[ABSENT, 110]);
     assert_eq!(total(&port, Signal::CnpTx, None), None);
@@ -207,7 +321,11 @@ fn before_all_sources_are_known_nothing_is_chosen() {
     port.open(schema("mlx5_core", SourceKind::PortCounters, &["port_rcv_data"]));
     port.row(SourceKind::PortCounters, at(0), &[7]);
     assert!(port.slots().is_empty());
-    port.open(schema("mlx5_core", SourceKind::Ethtool, &["rx_vport_rdma_unicast_bytes"]));
+    port.open(schema(
+        "mlx5_core",
+        SourceKind::Ethtool,
+        &["rx_vport_rdma_unicast_bytes"],
+    ));
     port.settle();
     port.row(SourceKind::Ethtool, at(0), &[1000]);
     assert_eq!(total(&port, Signal::BytesRxRdma, None), Some(1000));
@@ -217,9 +335,16 @@ fn before_all_sources_are_known_nothing_is_chosen() {
 fn a_lower_rank_serves_where_it_is_all_there_is() {
     let mut port = port("mlx5_core", &[(SourceKind::PortCounters, &["port_rcv_data"])]);
     port.row(SourceKind::PortCounters, at(0), &[7]);
-    let slot = port.slots().iter().position(|slot| slot.signal == Signal::BytesRxRdma).expect("a slot");
+    let slot = port
+        .slots()
+        .iter()
+        .position(|slot| slot.signal == Signal::BytesRxRdma)
+        .expect("a slot");
     // 4-byte words.
-    assert_eq!((port.value(slot), port.slots()[slot].scale.multiply), (Some(7), 4));
+    assert_eq!(
+        (port.value(slot), port.slots()[slot].scale.multiply),
+        (Some(7), 4)
+    );
 }
 
 #[test]
@@ -228,7 +353,11 @@ fn bnxt_refreshes_once_a_second_and_shows_no_staircase() {
     let mut port = port("bnxt_en", &[(SourceKind::Ethtool, &names)]);
     for tick in 0..100u64 {
         // 30 % of each second, visible only when the second is over.
-        port.row(SourceKind::Ethtool, at(tick * 200), &[tick * 200 / 1000 * 300_000]);
+        port.row(
+            SourceKind::Ethtool,
+            at(tick * 200),
+            &[tick * 200 / 1000 * 300_000],
+        );
     }
     assert_close(port.pause_ratio(Direction::Rx, 3), 0.3);
     let histogram = port.pause_histogram(Direction::Rx, 3).expect("a histogram");

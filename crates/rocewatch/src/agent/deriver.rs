@@ -13,7 +13,11 @@ const TICK: Duration = Duration::from_millis(100);
 /// Starts the thread. It ends when nobody is left to tell it anything.
 pub(super) fn start(world: Arc<Mutex<World>>, inbox: Receiver<Event>, clock: Clock) -> std::io::Result<()> {
     let body = move || run(&world, &inbox, clock);
-    std::thread::Builder::new().name("deriver".to_owned()).stack_size(256 * 1024).spawn(body).map(drop)
+    std::thread::Builder::new()
+        .name("deriver".to_owned())
+        .stack_size(256 * 1024)
+        .spawn(body)
+        .map(drop)
 }
 
 fn run(world: &Mutex<World>, inbox: &Receiver<Event>, clock: Clock) {

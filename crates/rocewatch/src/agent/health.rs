@@ -3,8 +3,16 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Upper bounds of the read-time histogram in nanoseconds: from a read out of memory to a firmware that hangs.
-pub(crate) const READ_TIME_BOUNDS: [u64; 8] =
-    [10_000, 100_000, 1_000_000, 5_000_000, 20_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
+pub(crate) const READ_TIME_BOUNDS: [u64; 8] = [
+    10_000,
+    100_000,
+    1_000_000,
+    5_000_000,
+    20_000_000,
+    100_000_000,
+    1_000_000_000,
+    10_000_000_000,
+];
 
 /// The live figures of one source of one port.
 #[derive(Debug, Default)]
@@ -40,7 +48,10 @@ impl Health {
 
     /// Counts a read's duration.
     pub(super) fn count_read_time(&self, took: u64) {
-        let bucket = READ_TIME_BOUNDS.iter().position(|bound| took <= *bound).unwrap_or(READ_TIME_BOUNDS.len());
+        let bucket = READ_TIME_BOUNDS
+            .iter()
+            .position(|bound| took <= *bound)
+            .unwrap_or(READ_TIME_BOUNDS.len());
         self.read_times[bucket].fetch_add(1, Relaxed);
         self.read_time_sum.fetch_add(took, Relaxed);
     }

@@ -75,7 +75,11 @@ enum JobState {
     Closed,
     /// It is known that there is nothing to read; only a change of the link is worth another look.
     NotApplicable,
-    Open { source: Box<dyn Source>, writer: ring::Writer, row: Box<[u64]> },
+    Open {
+        source: Box<dyn Source>,
+        writer: ring::Writer,
+        row: Box<[u64]>,
+    },
 }
 
 impl Lane {
@@ -83,7 +87,11 @@ impl Lane {
     pub(super) fn run(mut self) {
         let mut jobs: Vec<Job> = Vec::new();
         loop {
-            let wait = jobs.iter().map(|job| job.due).min().map(|due| due.saturating_sub(self.clock.now()));
+            let wait = jobs
+                .iter()
+                .map(|job| job.due)
+                .min()
+                .map(|due| due.saturating_sub(self.clock.now()));
             match self.next_command(wait) {
                 Ok(command) => self.obey(command, &mut jobs),
                 Err(RecvTimeoutError::Timeout) => self.work(&mut jobs),
@@ -130,7 +138,9 @@ impl Lane {
 
     /// Does the job that is due first, if any is due.
     fn work(&self, jobs: &mut [Job]) {
-        let Some(at) = (0..jobs.len()).min_by_key(|i| jobs[*i].due) else { return };
+        let Some(at) = (0..jobs.len()).min_by_key(|i| jobs[*i].due) else {
+            return;
+        };
         if jobs[at].due > self.clock.now() {
             return;
         }
@@ -168,17 +178,33 @@ impl Lane {
     fn start_track(&self, job: &mut Job, source: Box<dyn Source>) {
         let schema = Arc::clone(source.schema());
         let columns = schema.columns.len();
-        let (writer, reader) = ring::channel(columns, ring_rows(&self.pace.rings, columns, job.cadence.wanted()));
-        job.state = JobState::Open { source, writer, row: vec![0; columns].into() };
-        self.tell(Event::Opened { job: Arc::clone(&job.id), schema, reader });
+        let (writer, reader) = ring::channel(
+            columns,
+            ring_rows(&self.pace.rings, columns, job.cadence.wanted()),
+        );
+        job.state = JobState::Open {
+            source,
+            writer,
+            row: vec![0; columns].into(),
+        };
+        self.tell(Event::Opened {
+            job: Arc::clone(&job.id),
+            schema,
+            reader,
+        });
     }
 
     fn close(&self, job: &Job, state: SourceState) {
-        self.tell(Event::Closed { job: Arc::clone(&job.id), state });
+        self.tell(Event::Closed {
+            job: Arc::clone(&job.id),
+            state,
+        });
     }
 
     fn read(&self, job: &mut Job) {
-        let JobState::Open { source, writer, row } = &mut job.state else { return };
+        let JobState::Open { source, writer, row } = &mut job.state else {
+            return;
+        };
         let began = self.clock.now();
         job.health.begin(began);
         let read = source.read(row);
@@ -192,7 +218,9 @@ impl Lane {
                 job.health.samples.fetch_add(1, Relaxed);
                 if job.failures > 0 {
                     job.failures = 0;
-                    self.tell(Event::Recovered { job: Arc::clone(&job.id) });
+                    self.tell(Event::Recovered {
+                        job: Arc::clone(&job.id),
+                    });
                 }
             }
             Read::SchemaChanged => {
@@ -203,7 +231,10 @@ impl Lane {
             Read::Missing(why) => {
                 job.failures = job.failures.saturating_add(1);
                 job.health.failed.fetch_add(1, Relaxed);
-                self.tell(Event::Missed { job: Arc::clone(&job.id), why });
+                self.tell(Event::Missed {
+                    job: Arc::clone(&job.id),
+                    why,
+                });
             }
         }
     }
@@ -248,7 +279,9 @@ impl Job {
 }
 
 fn retry_after(failures: u32) -> u64 {
-    FIRST_RETRY.saturating_mul(1 << (failures - 1).min(6)).min(LAST_RETRY)
+    FIRST_RETRY
+        .saturating_mul(1 << (failures - 1).min(6))
+        .min(LAST_RETRY)
 }
 
 /// As many rows as the configured span needs, within the configured memory; at least two, for a rate.

@@ -31,7 +31,11 @@ enum Event {
     /// A port is watched through this source from now on.
     Watched { job: Arc<JobId>, health: Arc<Health> },
     /// The source has a new track.
-    Opened { job: Arc<JobId>, schema: Arc<Schema>, reader: ring::Reader },
+    Opened {
+        job: Arc<JobId>,
+        schema: Arc<Schema>,
+        reader: ring::Reader,
+    },
     /// The source cannot be read.
     Closed { job: Arc<JobId>, state: SourceState },
     /// A read gave nothing.
@@ -76,7 +80,11 @@ impl Agent {
 
     /// Follows a new configuration: which devices are watched, and how often.
     pub(crate) fn reconfigure(&self, config: &Config) {
-        if self.registry.send(registry::Order::Reconfigure(Box::new(config.clone()))).is_err() {
+        if self
+            .registry
+            .send(registry::Order::Reconfigure(Box::new(config.clone())))
+            .is_err()
+        {
             tracing::error!("the thread that lists the ports has ended; restart the daemon");
         }
     }

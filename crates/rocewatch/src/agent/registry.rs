@@ -12,8 +12,12 @@ use std::time::Duration;
 
 /// After devices changed the ports are listed again at these distances: a driver registers the netdev first and its
 /// RDMA device a moment later, and the second has no event of its own.
-const SETTLE: [Duration; 4] =
-    [Duration::ZERO, Duration::from_millis(300), Duration::from_secs(2), Duration::from_secs(8)];
+const SETTLE: [Duration; 4] = [
+    Duration::ZERO,
+    Duration::from_millis(300),
+    Duration::from_secs(2),
+    Duration::from_secs(8),
+];
 /// The longest wait for a change, so that an order is heeded soon.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -32,7 +36,13 @@ pub(super) fn start(
     clock: Clock,
 ) -> std::io::Result<()> {
     let mut registry = Registry {
-        lanes: Lanes { host: Arc::clone(&host), events: events.clone(), clock, devices: BTreeMap::new(), node: Vec::new() },
+        lanes: Lanes {
+            host: Arc::clone(&host),
+            events: events.clone(),
+            clock,
+            devices: BTreeMap::new(),
+            node: Vec::new(),
+        },
         host,
         config,
         events,
@@ -45,7 +55,11 @@ pub(super) fn start(
 }
 
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    std::thread::Builder::new().name(name.to_owned()).stack_size(256 * 1024).spawn(body).map(drop)
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .stack_size(256 * 1024)
+        .spawn(body)
+        .map(drop)
 }
 
 struct Registry {
@@ -98,7 +112,8 @@ impl Registry {
     fn list_again(&mut self, distances: &[Duration]) {
         let now = self.clock.now();
         self.listing_due.clear();
-        self.listing_due.extend(distances.iter().map(|distance| now + nanos(*distance)));
+        self.listing_due
+            .extend(distances.iter().map(|distance| now + nanos(*distance)));
         self.listing_due.push(now + nanos(self.config.sampling.discovery));
     }
 
@@ -122,7 +137,11 @@ impl Registry {
         let gone: Vec<_> = self
             .watched
             .iter()
-            .filter(|(id, watched)| ports.get(*id).is_none_or(|port| !port.same_instance(&watched.port)))
+            .filter(|(id, watched)| {
+                ports
+                    .get(*id)
+                    .is_none_or(|port| !port.same_instance(&watched.port))
+            })
             .map(|(id, _)| id.clone())
             .collect();
         for id in gone {
@@ -140,20 +159,34 @@ impl Registry {
 
     fn watch(&mut self, id: PortId, port: Arc<Port>) {
         self.epoch += 1;
-        let sources: Vec<_> =
-            sources_of(&port).map(|source| (source, Arc::new(Health::default()))).collect();
+        let sources: Vec<_> = sources_of(&port)
+            .map(|source| (source, Arc::new(Health::default())))
+            .collect();
         for (source, health) in &sources {
-            let job = Arc::new(JobId { port: id.clone(), source: *source, epoch: self.epoch });
-            self.tell(Event::Watched { job: Arc::clone(&job), health: Arc::clone(health) });
-            let assignment = Assignment { id: job, port: Arc::clone(&port), health: Arc::clone(health) };
-            self.lanes.send(*source, &id.device, Command::Add(assignment), &self.config);
+            let job = Arc::new(JobId {
+                port: id.clone(),
+                source: *source,
+                epoch: self.epoch,
+            });
+            self.tell(Event::Watched {
+                job: Arc::clone(&job),
+                health: Arc::clone(health),
+            });
+            let assignment = Assignment {
+                id: job,
+                port: Arc::clone(&port),
+                health: Arc::clone(health),
+            };
+            self.lanes
+                .send(*source, &id.device, Command::Add(assignment), &self.config);
         }
         self.watched.insert(id, Watched { port, sources });
     }
 
     fn forget(&mut self, id: &PortId) {
         self.watched.remove(id);
-        self.lanes.remove(id, self.watched.keys().any(|other| other.device == id.device));
+        self.lanes
+            .remove(id, self.watched.keys().any(|other| other.device == id.device));
     }
 
     fn heed(&mut self, found: &mut Vec<Change>) {
@@ -165,9 +198,19 @@ impl Registry {
                 }
                 Change::Dcb { ifindex } => self.nudge(Some(ifindex), &[SourceKind::Dcb, SourceKind::Ethtool]),
                 Change::Overflow => {
-                    tracing::warn!("the kernel had more changes to report than its buffer holds; looking at everything again");
+                    tracing::warn!(
+                        "the kernel had more changes to report than its buffer holds; looking at everything again"
+                    );
                     self.list_again(&SETTLE);
-                    self.nudge(None, &[SourceKind::Link, SourceKind::Settings, SourceKind::Dcb, SourceKind::Ethtool]);
+                    self.nudge(
+                        None,
+                        &[
+                            SourceKind::Link,
+                            SourceKind::Settings,
+                            SourceKind::Dcb,
+                            SourceKind::Ethtool,
+                        ],
+                    );
                 }
             }
         }
@@ -200,8 +243,14 @@ impl Registry {
 }
 
 /// Waits for a change or an order, a fraction of a second at most.
-fn wait(changes: &mut Option<Box<dyn Changes>>, orders: &Receiver<Order>, found: &mut Vec<Change>) -> Option<Order> {
-    let Some(stream) = changes else { return orders.recv_timeout(PATIENCE).ok() };
+fn wait(
+    changes: &mut Option<Box<dyn Changes>>,
+    orders: &Receiver<Order>,
+    found: &mut Vec<Change>,
+) -> Option<Order> {
+    let Some(stream) = changes else {
+        return orders.recv_timeout(PATIENCE).ok();
+    };
     if let Err(why) = stream.wait(PATIENCE, found) {
         tracing::warn!(reason = %why, "changes can no longer be followed; they are found by looking now and then");
         *changes = None;
@@ -220,12 +269,17 @@ fn names(port: &Port) -> Vec<&str> {
 /// What is worth asking of a port. Counters of InfiniBand ports are left alone: on some boards they belong to the
 /// fabric manager, and every refused read is a line in the kernel's log.
 fn sources_of(port: &Port) -> impl Iterator<Item = SourceKind> {
-    let (rdma, netdev) = (port.rdma_index.is_some() || port.guid.is_some(), port.netdev.is_some());
+    let (rdma, netdev) = (
+        port.rdma_index.is_some() || port.guid.is_some(),
+        port.netdev.is_some(),
+    );
     let ethernet = port.link_layer != LinkLayer::InfiniBand;
-    SourceKind::ALL.into_iter().filter(move |source| match lane_of(*source) {
-        LaneKind::Device => rdma && ethernet,
-        LaneKind::Rtnl | LaneKind::Link => netdev,
-    })
+    SourceKind::ALL
+        .into_iter()
+        .filter(move |source| match lane_of(*source) {
+            LaneKind::Device => rdma && ethernet,
+            LaneKind::Rtnl | LaneKind::Link => netdev,
+        })
 }
 
 /// The lanes' threads, started when first needed.
@@ -241,7 +295,11 @@ impl Lanes {
     fn find(&self, source: SourceKind, device: &DeviceId) -> Option<&Sender<Command>> {
         match lane_of(source) {
             LaneKind::Device => self.devices.get(device),
-            kind => self.node.iter().find(|(known, _)| *known == kind).map(|(_, lane)| lane),
+            kind => self
+                .node
+                .iter()
+                .find(|(known, _)| *known == kind)
+                .map(|(_, lane)| lane),
         }
     }
 

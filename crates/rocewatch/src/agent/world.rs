@@ -172,7 +172,11 @@ impl World {
             return None;
         }
         let opening = self.ports.values().find_map(|view| {
-            let source = view.sources.iter().find(|(_, source)| source.state == SourceState::Opening)?.0;
+            let source = view
+                .sources
+                .iter()
+                .find(|(_, source)| source.state == SourceState::Opening)?
+                .0;
             Some(format!("{source} of {} is being opened", view.port.device))
         });
         opening
@@ -213,7 +217,11 @@ impl World {
             let view = match before.remove(&port.id) {
                 Some(view) if view.port.same_instance(&port) => {
                     changed |= view.port != port || view.rail != rail;
-                    PortView { port: Arc::clone(&port), rail, ..view }
+                    PortView {
+                        port: Arc::clone(&port),
+                        rail,
+                        ..view
+                    }
                 }
                 old => {
                     changed = true;
@@ -228,7 +236,9 @@ impl World {
             tracing::warn!(device = %gone.port.device, netdev = gone.port.netdev.as_deref(), "the port is gone");
         }
         if first && self.ports.is_empty() {
-            tracing::warn!("no port found: this node has no RDMA device and no physical Ethernet port; watching for one to appear");
+            tracing::warn!(
+                "no port found: this node has no RDMA device and no physical Ethernet port; watching for one to appear"
+            );
         }
         if changed {
             self.generation += 1;
@@ -236,7 +246,9 @@ impl World {
     }
 
     fn start_watching(&mut self, job: Arc<JobId>, health: Arc<Health>) {
-        let Some(view) = self.ports.get_mut(&job.port) else { return };
+        let Some(view) = self.ports.get_mut(&job.port) else {
+            return;
+        };
         self.generation += 1;
         view.sources.insert(
             job.source,
@@ -254,7 +266,9 @@ impl World {
     }
 
     fn open_track(&mut self, job: &JobId, schema: Arc<Schema>, reader: &ring::Reader) {
-        let Some((view, signals)) = find(&mut self.ports, job) else { return };
+        let Some((view, signals)) = find(&mut self.ports, job) else {
+            return;
+        };
         // The rows of the former track come first.
         view.drain(signals);
         if let SourceState::Failed(why) = &view.state {
@@ -262,14 +276,21 @@ impl World {
         }
         signals.open(Arc::clone(&schema));
         let row = reader.row();
-        view.track = Some(Track { schema, cursor: Cursor::new(reader.clone()), row, last: self.clock.now() });
+        view.track = Some(Track {
+            schema,
+            cursor: Cursor::new(reader.clone()),
+            row,
+            last: self.clock.now(),
+        });
         view.state = SourceState::Active;
         view.failing = None;
         self.generation += 1;
     }
 
     fn close_track(&mut self, job: &JobId, state: SourceState) {
-        let Some((view, signals)) = find(&mut self.ports, job) else { return };
+        let Some((view, signals)) = find(&mut self.ports, job) else {
+            return;
+        };
         view.drain(signals);
         if let SourceState::Failed(why) = &state {
             *view.errors.entry(why.reason).or_default() += 1;
@@ -286,7 +307,9 @@ impl World {
     }
 
     fn count_error(&mut self, job: &JobId, why: Why) {
-        let Some((view, _)) = find(&mut self.ports, job) else { return };
+        let Some((view, _)) = find(&mut self.ports, job) else {
+            return;
+        };
         let count = view.errors.entry(why.reason).or_default();
         *count += 1;
         if *count == 1 {
@@ -299,7 +322,9 @@ impl World {
     }
 
     fn recover(&mut self, job: &JobId) {
-        let Some((view, _)) = find(&mut self.ports, job) else { return };
+        let Some((view, _)) = find(&mut self.ports, job) else {
+            return;
+        };
         if let Some(why) = view.failing.take() {
             tracing::info!(port = %job.port, source = %job.source, "reading works again, after: {why}");
         }
@@ -320,7 +345,10 @@ impl World {
     }
 }
 
-fn find<'a>(ports: &'a mut BTreeMap<PortId, PortView>, job: &JobId) -> Option<(&'a mut SourceView, &'a mut PortSignals)> {
+fn find<'a>(
+    ports: &'a mut BTreeMap<PortId, PortView>,
+    job: &JobId,
+) -> Option<(&'a mut SourceView, &'a mut PortSignals)> {
     let view = ports.get_mut(&job.port)?;
     let source = view.sources.get_mut(&job.source)?;
     (*source.job == *job).then_some((source, &mut view.signals))
@@ -344,8 +372,15 @@ fn log_arrival(port: &Port, again: bool) {
 
 impl PortView {
     fn new(port: Arc<Port>, rail: Option<usize>, window: Duration) -> Self {
-        let signals = PortSignals::new(signals::Options { window: nanos(window) });
-        Self { port, rail, signals, sources: BTreeMap::new() }
+        let signals = PortSignals::new(signals::Options {
+            window: nanos(window),
+        });
+        Self {
+            port,
+            rail,
+            signals,
+            sources: BTreeMap::new(),
+        }
     }
 }
 
@@ -396,7 +431,11 @@ impl SourceView {
 impl PortView {
     /// The present value of a setting or gauge of the port, in the driver's unit.
     fn setting(&self, signal: Signal) -> Option<u64> {
-        let slot = self.signals.slots().iter().position(|slot| slot.signal == signal && slot.index.is_none())?;
+        let slot = self
+            .signals
+            .slots()
+            .iter()
+            .position(|slot| slot.signal == signal && slot.index.is_none())?;
         self.signals.value(slot)
     }
 
@@ -407,7 +446,8 @@ impl PortView {
 
     /// Negotiated speed; `None` while the link is down.
     pub(crate) fn speed_bits_per_second(&self) -> Option<u64> {
-        self.setting(Signal::LinkSpeed).map(|megabits| megabits * 1_000_000)
+        self.setting(Signal::LinkSpeed)
+            .map(|megabits| megabits * 1_000_000)
     }
 
     /// Bit p is set if PFC is enabled on priority p.

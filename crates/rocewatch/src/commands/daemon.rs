@@ -44,28 +44,52 @@ pub(super) fn run(daemon: Daemon) -> Result<(), Failure> {
 }
 
 async fn serve(daemon: Daemon) -> Result<(), Failure> {
-    let Daemon { host, mut config, config_file, serve, simulated, clock } = daemon;
+    let Daemon {
+        host,
+        mut config,
+        config_file,
+        serve,
+        simulated,
+        clock,
+    } = daemon;
     config.listen = serve.listen.unwrap_or(config.listen);
     let log = logging::start(&config.log)?;
     let listener = http::bind(config.listen).await?;
-    let address = listener.local_addr().map_err(|error| Failure::Runtime(format!("cannot listen: {error}")))?;
+    let address = listener
+        .local_addr()
+        .map_err(|error| Failure::Runtime(format!("cannot listen: {error}")))?;
     let hangup = on_signal(SignalKind::hangup())?;
     let end = end_of_daemon()?;
-    let agent = Agent::start(host, &config, clock)
-        .map_err(|error| Failure::Runtime(format!("cannot start a thread: {error}; raise the limit on threads (TasksMax, ulimit -u)")))?;
+    let agent = Agent::start(host, &config, clock).map_err(|error| {
+        Failure::Runtime(format!(
+            "cannot start a thread: {error}; raise the limit on threads (TasksMax, ulimit -u)"
+        ))
+    })?;
 
     if let Some(notice) = &simulated {
         tracing::warn!("{notice}");
     }
     tracing::info!("serving http://{address}/metrics");
     if address.ip().is_loopback() {
-        tracing::info!("only this machine can scrape it: to open it, listen on another address, as in --listen 0.0.0.0:{}", address.port());
+        tracing::info!(
+            "only this machine can scrape it: to open it, listen on another address, as in --listen 0.0.0.0:{}",
+            address.port()
+        );
     }
 
-    let started = clock.started_at().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let started = clock
+        .started_at()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64();
     let limits = config.http.clone();
     let exposition = Exposition::new(config.metrics.clone(), started);
-    let app = Arc::new(App { agent, exposition, clock, simulated });
+    let app = Arc::new(App {
+        agent,
+        exposition,
+        clock,
+        simulated,
+    });
     let router = http::router(Arc::clone(&app), &limits);
     let listen = config.listen;
     tokio::spawn(announce_ready(Arc::clone(&app)));
@@ -91,13 +115,22 @@ async fn announce_ready(app: Arc<App>) {
     service::ready(&status);
 }
 
-async fn reload_on(mut hangup: Signal, file: Option<PathBuf>, listen: std::net::SocketAddr, log: logging::Handle, app: Arc<App>) {
+async fn reload_on(
+    mut hangup: Signal,
+    file: Option<PathBuf>,
+    listen: std::net::SocketAddr,
+    log: logging::Handle,
+    app: Arc<App>,
+) {
     while hangup.recv().await.is_some() {
         service::reloading();
         match Config::load(file.as_deref()) {
             Ok(config) => {
                 if file.is_some() && config.listen != listen {
-                    tracing::warn!("the address {} of the configuration is taken up at the next start; still serving {listen}", config.listen);
+                    tracing::warn!(
+                        "the address {} of the configuration is taken up at the next start; still serving {listen}",
+                        config.listen
+                    );
                 }
                 log.set_level(config.log.level);
                 app.agent.reconfigure(&config);

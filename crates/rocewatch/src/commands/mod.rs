@@ -23,11 +23,21 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
 fn run(options: Run, clock: Clock) -> Result<(), Failure> {
     let config = Config::load(options.config.as_deref())?;
     let host = kernel(&options.tree)?;
-    daemon::run(daemon::Daemon { host, config, config_file: options.config, serve: options.serve, simulated: None, clock })
+    daemon::run(daemon::Daemon {
+        host,
+        config,
+        config_file: options.config,
+        serve: options.serve,
+        simulated: None,
+        clock,
+    })
 }
 
 fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
-    let notice = format!("The numbers are simulated: scenario {}, seed {}.", options.scenario, options.seed);
+    let notice = format!(
+        "The numbers are simulated: scenario {}, seed {}.",
+        options.scenario, options.seed
+    );
     let host = sim::Simulator::new(options.scenario, options.seed, move || clock.now());
     daemon::run(daemon::Daemon {
         host: Arc::new(host),
@@ -40,7 +50,10 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
 }
 
 fn kernel(tree: &Tree) -> Result<Arc<dyn Host>, Failure> {
-    let options = linux::Options { sysfs: tree.sysfs.clone(), procfs: tree.procfs.clone() };
+    let options = linux::Options {
+        sysfs: tree.sysfs.clone(),
+        procfs: tree.procfs.clone(),
+    };
     match linux::Kernel::new(options) {
         Ok(kernel) => Ok(Arc::new(kernel)),
         Err(error) => Err(Failure::Runtime(error.to_string())),

@@ -91,7 +91,12 @@ fn describe(view: &PortView, out: &mut String) {
     row(out, "RoCE", &roce(view));
     let mut label = "sources";
     for (kind, source) in &view.sources {
-        let text = format!("{:<16} {:<15} {}", kind.as_str(), source.state.as_str().replace('_', " "), remark(source));
+        let text = format!(
+            "{:<16} {:<15} {}",
+            kind.as_str(),
+            source.state.as_str().replace('_', " "),
+            remark(source)
+        );
         row(out, label, &[text.trim_end().to_owned()]);
         label = "";
     }
@@ -107,7 +112,11 @@ fn row(out: &mut String, label: &str, parts: &[String]) {
 fn driver(view: &PortView) -> Vec<String> {
     let port = &view.port;
     let mut parts = vec![port.driver.clone()];
-    parts.extend(port.firmware.as_ref().map(|firmware| format!("firmware {firmware}")));
+    parts.extend(
+        port.firmware
+            .as_ref()
+            .map(|firmware| format!("firmware {firmware}")),
+    );
     parts.extend(port.board.as_ref().map(|board| format!("board {board}")));
     parts
 }
@@ -117,7 +126,10 @@ fn place(view: &PortView) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(pci) = &port.pci {
         parts.push(format!("PCI {}", pci.address));
-        parts.extend(pci.current.map(|link| format!("{} GT/s x{}", link.gigatransfers, link.width)));
+        parts.extend(
+            pci.current
+                .map(|link| format!("{} GT/s x{}", link.gigatransfers, link.width)),
+        );
         let below = pci.max.filter(|max| pci.current.is_some_and(|now| now != *max));
         parts.extend(below.map(|max| format!("capable of {} GT/s x{}", max.gigatransfers, max.width)));
     }
@@ -134,7 +146,10 @@ fn link(view: &PortView) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(view.link_up().map(|up| if up { "up" } else { "down" }.to_owned()));
     parts.extend(port.state.map(PortState::as_str).map(str::to_owned));
-    parts.extend(view.speed_bits_per_second().map(|speed| format!("{} Gbit/s", speed as f64 / 1e9)));
+    parts.extend(
+        view.speed_bits_per_second()
+            .map(|speed| format!("{} Gbit/s", speed as f64 / 1e9)),
+    );
     parts.extend(port.mtu.map(|mtu| format!("MTU {mtu}")));
     parts.push(port.link_layer.as_str().to_owned());
     parts
@@ -142,12 +157,22 @@ fn link(view: &PortView) -> Vec<String> {
 
 fn roce(view: &PortView) -> Vec<String> {
     let mut parts = Vec::new();
-    parts.extend(view.pfc_priorities().map(|priorities| match priorities.as_slice() {
-        [] => "PFC on no priority".to_owned(),
-        [one] => format!("PFC on priority {one}"),
-        several => format!("PFC on priorities {}", several.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")),
-    }));
-    let over_ipv4 = view.port.gids.iter().find(|gid| gid.kind == GidType::V2 && gid.gid.starts_with(IPV4_IN_GID));
+    parts.extend(
+        view.pfc_priorities()
+            .map(|priorities| match priorities.as_slice() {
+                [] => "PFC on no priority".to_owned(),
+                [one] => format!("PFC on priority {one}"),
+                several => format!(
+                    "PFC on priorities {}",
+                    several.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")
+                ),
+            }),
+    );
+    let over_ipv4 = view
+        .port
+        .gids
+        .iter()
+        .find(|gid| gid.kind == GidType::V2 && gid.gid.starts_with(IPV4_IN_GID));
     parts.extend(over_ipv4.map(|gid| format!("GID {} is RoCE v2 over IPv4", gid.index)));
     parts
 }
@@ -163,7 +188,11 @@ fn remark(source: &SourceView) -> String {
         (Some(schema), interval) if interval > 0 => {
             // Rounded to what a person reads; the exact interval is a metric.
             let interval = Duration::from_millis(interval.div_ceil(1_000_000));
-            format!("{} counters every {}", schema.columns.len(), humantime::format_duration(interval))
+            format!(
+                "{} counters every {}",
+                schema.columns.len(),
+                humantime::format_duration(interval)
+            )
         }
         (Some(schema), _) => format!("{} counters", schema.columns.len()),
         (None, _) => String::new(),

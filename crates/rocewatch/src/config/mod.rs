@@ -18,7 +18,8 @@ use std::time::Duration;
 
 /// Loopback, since the numbers tell about the cluster; and a port that no exporter has: 9100 to 9999 of the public
 /// list are all taken, and 14791 ends in 4791, the UDP port of `RoCEv2`.
-pub(crate) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 14791);
+pub(crate) const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 14791);
 
 /// Everything that can be configured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -185,13 +186,19 @@ impl Default for Sampling {
 
 impl Default for Rings {
     fn default() -> Self {
-        Self { span: Duration::from_secs(120), max_kib_per_track: 512 }
+        Self {
+            span: Duration::from_secs(120),
+            max_kib_per_track: 512,
+        }
     }
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self { raw: Raw::Unexposed, max_series: 20_000 }
+        Self {
+            raw: Raw::Unexposed,
+            max_series: 20_000,
+        }
     }
 }
 
@@ -207,7 +214,10 @@ impl Default for Http {
 
 impl Default for Log {
     fn default() -> Self {
-        Self { level: Level::Info, format: Format::Auto }
+        Self {
+            level: Level::Info,
+            format: Format::Auto,
+        }
     }
 }
 
@@ -229,7 +239,8 @@ impl Sampling {
 impl Devices {
     /// True if a device that is known under these names is to be watched.
     pub(crate) fn watches(&self, names: &[&str]) -> bool {
-        let matches = |patterns: &[Pattern]| patterns.iter().any(|p| names.iter().any(|name| p.matches(name)));
+        let matches =
+            |patterns: &[Pattern]| patterns.iter().any(|p| names.iter().any(|name| p.matches(name)));
         (self.include.is_empty() || matches(&self.include)) && !matches(&self.exclude)
     }
 }
@@ -240,12 +251,21 @@ impl Config {
     /// # Errors
     /// Names the file, the line and what to do.
     pub(crate) fn load(path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path else { return Ok(Self::default()) };
+        let Some(path) = path else {
+            return Ok(Self::default());
+        };
         let text = files::read_text(path).map_err(|error| {
-            Failure::Usage(format!("cannot read the configuration {}: {error}; check the path and its permissions", path.display()))
+            Failure::Usage(format!(
+                "cannot read the configuration {}: {error}; check the path and its permissions",
+                path.display()
+            ))
         })?;
-        Self::parse(&text)
-            .map_err(|problems| Failure::Usage(format!("the configuration {} is not usable\n{problems}", path.display())))
+        Self::parse(&text).map_err(|problems| {
+            Failure::Usage(format!(
+                "the configuration {} is not usable\n{problems}",
+                path.display()
+            ))
+        })
     }
 
     /// Parses a configuration's text; an error holds every problem, one a line.
@@ -271,11 +291,15 @@ impl Config {
             ("rtnl_duty_percent", self.sampling.rtnl_duty_percent),
         ] {
             if !(percent > 0.0 && percent <= 100.0) {
-                problems.push(format!("  sampling.{key}: {percent} is not above 0 and at most 100"));
+                problems.push(format!(
+                    "  sampling.{key}: {percent} is not above 0 and at most 100"
+                ));
             }
         }
         if self.sampling.discovery < Duration::from_secs(1) {
-            problems.push("  sampling.discovery: listing the ports more than once a second only costs".to_owned());
+            problems.push(
+                "  sampling.discovery: listing the ports more than once a second only costs".to_owned(),
+            );
         }
         if self.sampling.window < Duration::from_millis(100) {
             problems.push("  sampling.window: rates need at least 100ms".to_owned());
@@ -286,7 +310,11 @@ impl Config {
         if self.http.max_connections == 0 {
             problems.push("  http.max_connections: with 0 nobody could scrape".to_owned());
         }
-        if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems.join("\n"))
+        }
     }
 }
 
@@ -302,7 +330,9 @@ mod duration {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         let text = String::deserialize(deserializer)?;
         humantime::parse_duration(&text).map_err(|error| {
-            serde::de::Error::custom(format!("{text:?} is not a duration such as \"100ms\", \"30s\" or \"2m\": {error}"))
+            serde::de::Error::custom(format!(
+                "{text:?} is not a duration such as \"100ms\", \"30s\" or \"2m\": {error}"
+            ))
         })
     }
 }
@@ -322,7 +352,8 @@ mod tests {
 
     #[test]
     fn values_are_taken_and_the_rest_stays() {
-        let config = Config::parse("listen = \"0.0.0.0:9999\"\n[sampling]\nhw_counters = \"50ms\"\n").unwrap();
+        let config =
+            Config::parse("listen = \"0.0.0.0:9999\"\n[sampling]\nhw_counters = \"50ms\"\n").unwrap();
         assert_eq!(config.listen, "0.0.0.0:9999".parse().unwrap());
         assert_eq!(config.sampling.hw_counters, Duration::from_millis(50));
         assert_eq!(config.sampling.ethtool, Duration::from_millis(200));
@@ -330,16 +361,29 @@ mod tests {
 
     #[test]
     fn every_unknown_key_is_named_with_its_line_and_the_nearest() {
-        let text = problems("lisen = \"127.0.0.1:1\"\n\n[sampling]\nhw_counter = \"1s\"\n[sampeling]\nx = 1\n");
-        assert!(text.contains("line 1: unknown key `lisen`; did you mean `listen`?"), "{text}");
-        assert!(text.contains("line 4: unknown key `sampling.hw_counter`; did you mean `hw_counters`?"), "{text}");
-        assert!(text.contains("line 5: unknown key `sampeling`; did you mean `sampling`?"), "{text}");
+        let text =
+            problems("lisen = \"127.0.0.1:1\"\n\n[sampling]\nhw_counter = \"1s\"\n[sampeling]\nx = 1\n");
+        assert!(
+            text.contains("line 1: unknown key `lisen`; did you mean `listen`?"),
+            "{text}"
+        );
+        assert!(
+            text.contains("line 4: unknown key `sampling.hw_counter`; did you mean `hw_counters`?"),
+            "{text}"
+        );
+        assert!(
+            text.contains("line 5: unknown key `sampeling`; did you mean `sampling`?"),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_key_like_none_lists_what_there_is() {
         let text = problems("[http]\nzzzzzz = 1\n");
-        assert!(text.contains("known here are `header_timeout`, `max_connections`, `request_timeout`"), "{text}");
+        assert!(
+            text.contains("known here are `header_timeout`, `max_connections`, `request_timeout`"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -347,7 +391,10 @@ mod tests {
         let text = problems("\n\nlisten = 7\n");
         assert!(text.contains("line 3:"), "{text}");
         let text = problems("[sampling]\nethtool = \"fast\"\n");
-        assert!(text.contains("line 2:") && text.contains("\"fast\" is not a duration"), "{text}");
+        assert!(
+            text.contains("line 2:") && text.contains("\"fast\" is not a duration"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -358,13 +405,18 @@ mod tests {
     #[test]
     fn limits_that_make_no_sense_are_refused() {
         assert!(problems("[sampling]\nrtnl_duty_percent = 0.0\n").contains("sampling.rtnl_duty_percent: 0"));
-        assert!(problems("[sampling]\nethtool = \"0s\"\n").contains("sampling.ethtool: an interval is at least 1ms"));
+        assert!(
+            problems("[sampling]\nethtool = \"0s\"\n")
+                .contains("sampling.ethtool: an interval is at least 1ms")
+        );
         assert!(problems("[http]\nmax_connections = 0\n").contains("http.max_connections"));
     }
 
     #[test]
     fn devices_are_chosen_by_any_of_their_names() {
-        let config = Config::parse("[devices]\ninclude = [\"mlx5_*\"]\nexclude = [\"0000:1a:*\", \"eth7\"]\n").unwrap();
+        let config =
+            Config::parse("[devices]\ninclude = [\"mlx5_*\"]\nexclude = [\"0000:1a:*\", \"eth7\"]\n")
+                .unwrap();
         let names = ["mlx5_0", "eth0", "0000:19:00.0"];
         assert!(config.devices.watches(&names));
         assert!(!config.devices.watches(&["mlx5_0", "eth0", "0000:1a:00.0"]));

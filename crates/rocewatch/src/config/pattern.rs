@@ -12,8 +12,12 @@ impl Pattern {
     pub(crate) fn matches(&self, name: &str) -> bool {
         let mut pieces = self.0.split('*');
         let first = pieces.next().unwrap_or_default();
-        let Some(mut rest) = name.strip_prefix(first) else { return false };
-        let Some(last) = pieces.next_back() else { return rest.is_empty() };
+        let Some(mut rest) = name.strip_prefix(first) else {
+            return false;
+        };
+        let Some(last) = pieces.next_back() else {
+            return rest.is_empty();
+        };
         for piece in pieces {
             match rest.find(piece) {
                 Some(at) => rest = &rest[at + piece.len()..],

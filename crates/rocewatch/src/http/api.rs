@@ -141,7 +141,10 @@ pub(crate) fn ports(world: &World) -> Vec<Port> {
 impl Port {
     fn of(view: &PortView) -> Self {
         let port = &view.port;
-        let link = |link: model::PcieLink| PcieLink { gigatransfers_per_second: link.gigatransfers, width: link.width };
+        let link = |link: model::PcieLink| PcieLink {
+            gigatransfers_per_second: link.gigatransfers,
+            width: link.width,
+        };
         Self {
             id: port.id.to_string(),
             device: port.device.clone(),
@@ -157,10 +160,10 @@ impl Port {
                 max_link: pci.max.map(link),
             }),
             numa_node: port.numa_node,
-            gpu: port
-                .gpu
-                .as_ref()
-                .map(|gpu| Gpu { address: gpu.address.clone(), pci_bridges_between: gpu.bridges }),
+            gpu: port.gpu.as_ref().map(|gpu| Gpu {
+                address: gpu.address.clone(),
+                pci_bridges_between: gpu.bridges,
+            }),
             rail: view.rail,
             link_layer: port.link_layer.as_str(),
             state: port.state.map(model::PortState::as_str),
@@ -169,7 +172,11 @@ impl Port {
             mtu: port.mtu,
             pfc_priorities: view.pfc_priorities(),
             gids: port.gids.iter().map(Gid::of).collect(),
-            sources: view.sources.iter().map(|(kind, source)| Source::of(kind.as_str(), source)).collect(),
+            sources: view
+                .sources
+                .iter()
+                .map(|(kind, source)| Source::of(kind.as_str(), source))
+                .collect(),
         }
     }
 }
@@ -181,7 +188,12 @@ impl Gid {
             model::GidType::V2 => "RoCE v2",
             model::GidType::Unknown => "unknown",
         };
-        Self { index: gid.index, gid: gid.gid.clone(), kind, netdev: gid.netdev.clone() }
+        Self {
+            index: gid.index,
+            gid: gid.gid.clone(),
+            kind,
+            netdev: gid.netdev.clone(),
+        }
     }
 }
 

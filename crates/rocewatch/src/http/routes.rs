@@ -41,7 +41,10 @@ pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
         .route("/api/v1/ports", get(ports))
         .fallback(unknown)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), count))
-        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, limits.request_timeout))
+        .layer(TimeoutLayer::with_status_code(
+            StatusCode::SERVICE_UNAVAILABLE,
+            limits.request_timeout,
+        ))
         .layer(RequestBodyLimitLayer::new(MAX_BODY))
         .layer(CatchPanicLayer::new())
         .with_state(app)
@@ -69,7 +72,10 @@ async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
 }
 
 fn text_of<'a>(headers: &'a HeaderMap, name: &axum::http::HeaderName) -> &'a str {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
 }
 
 async fn healthz(State(app): State<Arc<App>>) -> Response {
@@ -90,7 +96,11 @@ async fn readyz(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn status(State(app): State<Arc<App>>) -> Json<api::Status> {
-    Json(api::Status::of(&app.agent.world(), app.clock, app.simulated.as_deref()))
+    Json(api::Status::of(
+        &app.agent.world(),
+        app.clock,
+        app.simulated.as_deref(),
+    ))
 }
 
 async fn ports(State(app): State<Arc<App>>) -> Json<Vec<api::Port>> {
@@ -98,7 +108,11 @@ async fn ports(State(app): State<Arc<App>>) -> Json<Vec<api::Port>> {
 }
 
 async fn landing(State(app): State<Arc<App>>) -> Html<String> {
-    let notice = app.simulated.as_deref().map(|text| format!("<p><strong>{text}</strong></p>\n")).unwrap_or_default();
+    let notice = app
+        .simulated
+        .as_deref()
+        .map(|text| format!("<p><strong>{text}</strong></p>\n"))
+        .unwrap_or_default();
     Html(format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Rocewatch</title></head>\n<body>\n\
          <h1>Rocewatch {}</h1>\n{notice}<p>What the RoCEv2 fabric does to this node.</p>\n<ul>\n\
@@ -111,5 +125,9 @@ async fn landing(State(app): State<Arc<App>>) -> Html<String> {
 }
 
 async fn unknown() -> Response {
-    (StatusCode::NOT_FOUND, "there is nothing here; / lists what there is\n").into_response()
+    (
+        StatusCode::NOT_FOUND,
+        "there is nothing here; / lists what there is\n",
+    )
+        .into_response()
 }

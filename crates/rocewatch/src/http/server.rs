@@ -38,10 +38,18 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
 }
 
 /// Serves until `end` is ready, then gives answers under way a moment.
-pub(crate) async fn serve(listener: TcpListener, router: Router, limits: &Http, end: impl Future<Output = ()>) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: &Http,
+    end: impl Future<Output = ()>,
+) {
     let places = Arc::new(Semaphore::new(limits.max_connections as usize));
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(limits.header_timeout).max_buf_size(16 * 1024);
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_timeout)
+        .max_buf_size(16 * 1024);
     let graceful = hyper_util::server::graceful::GracefulShutdown::new();
     tokio::pin!(end);
     loop {

@@ -33,7 +33,13 @@ struct Series {
 impl Layout {
     /// No series, of no generation.
     pub(super) fn empty() -> Self {
-        Self { generation: None, families: Vec::new(), prefixes: String::new(), shown: 0, left_out: 0 }
+        Self {
+            generation: None,
+            families: Vec::new(),
+            prefixes: String::new(),
+            shown: 0,
+            left_out: 0,
+        }
     }
 
     /// The generation of the world that this is the layout of.
@@ -43,9 +49,18 @@ impl Layout {
 
     /// Lays out all that `world` has to show.
     pub(super) fn of(world: &World, config: &Metrics, started: f64) -> Self {
-        let mut layout = Self { generation: Some(world.generation()), ..Self::empty() };
+        let mut layout = Self {
+            generation: Some(world.generation()),
+            ..Self::empty()
+        };
         for family in catalog::FAMILIES {
-            let mut block = Builder { family, limit: config.max_series, labels: Vec::new(), layout: &mut layout, series: Vec::new() };
+            let mut block = Builder {
+                family,
+                limit: config.max_series,
+                labels: Vec::new(),
+                layout: &mut layout,
+                series: Vec::new(),
+            };
             block.fill(world, config, started);
             let series = block.series;
             if !series.is_empty() {
@@ -65,9 +80,10 @@ impl Layout {
                 let value = match series.place {
                     Place::Constant(value) => Some(super::number::Number::Float(value)),
                     Place::Port(port, value) => value.of(ports[port]),
-                    Place::Source(port, kind, value) => {
-                        ports[port].sources.get(&kind).and_then(|source| value.of(ports[port], source, kind))
-                    }
+                    Place::Source(port, kind, value) => ports[port]
+                        .sources
+                        .get(&kind)
+                        .and_then(|source| value.of(ports[port], source, kind)),
                     Place::SeriesShown => Some(super::number::Number::count(self.shown.into())),
                     Place::SeriesLeftOut => Some(super::number::Number::count(self.left_out.into())),
                 };
@@ -91,7 +107,11 @@ impl Block {
             text::header(format, &name, family.kind, family.unit, family.help, &mut out);
             out
         };
-        Self { text_header: header(Format::Text), open_metrics_header: header(Format::OpenMetrics), series }
+        Self {
+            text_header: header(Format::Text),
+            open_metrics_header: header(Format::OpenMetrics),
+            series,
+        }
     }
 
     fn header(&self, format: Format) -> &str {
@@ -115,7 +135,9 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn fill(&mut self, world: &World, config: &Metrics, started: f64) {
         match self.family.name {
-            "build_info" => self.with(&[("version", env!("CARGO_PKG_VERSION"))], |b| b.add(Place::Constant(1.0))),
+            "build_info" => self.with(&[("version", env!("CARGO_PKG_VERSION"))], |b| {
+                b.add(Place::Constant(1.0))
+            }),
             "up_since_seconds" => self.add(Place::Constant(started)),
             "series" => self.add(Place::SeriesShown),
             "series_left_out" => self.add(Place::SeriesLeftOut),
@@ -139,23 +161,40 @@ impl Builder<'_> {
                     b.histogram(histogram, |cell| port(V::UtilizationHistogram(direction, cell)));
                 }
             }),
-            "pfc_enabled" if view.pfc_mask().is_some() => self.per_priority(|b, p| b.add(port(V::PfcEnabled(p)))),
-            "pfc_pause_ratio" => self.per_paused(view, Signals::Duration, |b, d, p| b.add(port(V::PauseRatio(d, p)))),
+            "pfc_enabled" if view.pfc_mask().is_some() => {
+                self.per_priority(|b, p| b.add(port(V::PfcEnabled(p))))
+            }
+            "pfc_pause_ratio" => self.per_paused(view, Signals::Duration, |b, d, p| {
+                b.add(port(V::PauseRatio(d, p)))
+            }),
             "pfc_pause_upper_bound_ratio" => {
-                self.per_paused(view, Signals::XoffFrames, |b, d, p| b.add(port(V::PauseUpperBound(d, p))));
+                self.per_paused(view, Signals::XoffFrames, |b, d, p| {
+                    b.add(port(V::PauseUpperBound(d, p)))
+                });
             }
             "sampled_pause_ratio" => self.per_paused(view, Signals::Duration, |b, direction, priority| {
                 if let Some(histogram) = view.signals.pause_histogram(direction, priority) {
-                    b.histogram(histogram, |cell| port(V::PauseHistogram(direction, priority, cell)));
+                    b.histogram(histogram, |cell| {
+                        port(V::PauseHistogram(direction, priority, cell))
+                    });
                 }
             }),
             "ecn_marked_ratio" => self.add(port(V::CeRatio)),
             "cnp_per_marked_packet" => self.add(port(V::CnpPerCe)),
             "cnp_ignored_ratio" => self.add(port(V::CnpIgnoredRatio)),
-            "hw_counter" => self.raw(at, view, &[SourceKind::HwCounters, SourceKind::DeviceCounters], config.raw),
+            "hw_counter" => self.raw(
+                at,
+                view,
+                &[SourceKind::HwCounters, SourceKind::DeviceCounters],
+                config.raw,
+            ),
             "ethtool_counter" => self.raw(at, view, &[SourceKind::Ethtool], config.raw),
             "port_counter" => self.raw(at, view, &[SourceKind::PortCounters], config.raw),
-            name if name.starts_with("source_") || name == "samples" || name == "samples_missed" || name == "ring_rows" => {
+            name if name.starts_with("source_")
+                || name == "samples"
+                || name == "samples_missed"
+                || name == "ring_rows" =>
+            {
                 self.fill_sources(at, view);
             }
             _ => self.signals(at, view),
@@ -165,25 +204,40 @@ impl Builder<'_> {
     /// The signals that feed the family, each at every index that the family's labels can tell apart.
     fn signals(&mut self, at: usize, view: &PortView) {
         for (slot, known) in view.signals.slots().iter().enumerate() {
-            let Some(index) = index_label(self.family, known.index) else { continue };
+            let Some(index) = index_label(self.family, known.index) else {
+                continue;
+            };
             for from in self.family.from.iter().filter(|from| from.signal == known.signal) {
-                let fixed: Vec<_> = from.labels.iter().copied().chain(index.as_ref().map(|(l, v)| (*l, v.as_str()))).collect();
-                self.with(&fixed, |b| b.add(Place::Port(at, PortValue::Signal(slot, known.scale))));
+                let fixed: Vec<_> = from
+                    .labels
+                    .iter()
+                    .copied()
+                    .chain(index.as_ref().map(|(l, v)| (*l, v.as_str())))
+                    .collect();
+                self.with(&fixed, |b| {
+                    b.add(Place::Port(at, PortValue::Signal(slot, known.scale)))
+                });
             }
         }
     }
 
     fn raw(&mut self, at: usize, view: &PortView, kinds: &[SourceKind], choice: Raw) {
         for kind in kinds {
-            let Some(schema) = view.sources.get(kind).and_then(|source| source.schema()) else { continue };
+            let Some(schema) = view.sources.get(kind).and_then(|source| source.schema()) else {
+                continue;
+            };
             for (i, column) in schema.columns.iter().enumerate() {
                 let wanted = match choice {
                     Raw::None => false,
                     Raw::All => true,
-                    Raw::Unexposed => column.meaning.is_some_and(|meaning| !is_exposed(meaning.signal(), meaning.index)),
+                    Raw::Unexposed => column
+                        .meaning
+                        .is_some_and(|meaning| !is_exposed(meaning.signal(), meaning.index)),
                 };
                 if wanted {
-                    self.with(&[("counter", &column.name)], |b| b.add(Place::Source(at, *kind, SourceValue::Raw(i))));
+                    self.with(&[("counter", &column.name)], |b| {
+                        b.add(Place::Source(at, *kind, SourceValue::Raw(i)))
+                    });
                 }
             }
         }
@@ -199,7 +253,9 @@ impl Builder<'_> {
             match self.family.name {
                 "source_state" if source.state != SourceState::Opening => {
                     let reason = source.state.why().map_or("", |why| why.reason);
-                    self.with(&[("state", source.state.as_str()), ("reason", reason)], |b| b.add(Place::Constant(1.0)));
+                    self.with(&[("state", source.state.as_str()), ("reason", reason)], |b| {
+                        b.add(Place::Constant(1.0))
+                    });
                 }
                 "source_stalled" => self.add(place(V::Stalled)),
                 "source_errors" => {
@@ -236,12 +292,22 @@ impl Builder<'_> {
     }
 
     /// Directions and priorities for which the port has what the pause ratio, or its bound, is made of.
-    fn per_paused(&mut self, view: &PortView, wanted: Signals, mut each: impl FnMut(&mut Self, Direction, u8)) {
+    fn per_paused(
+        &mut self,
+        view: &PortView,
+        wanted: Signals,
+        mut each: impl FnMut(&mut Self, Direction, u8),
+    ) {
         self.per_direction(|b, direction| {
             let signal = wanted.of(direction);
             b.per_priority(|b, priority| {
                 let index = Some(Index::Priority(priority));
-                if view.signals.slots().iter().any(|slot| slot.signal == signal && slot.index == index) {
+                if view
+                    .signals
+                    .slots()
+                    .iter()
+                    .any(|slot| slot.signal == signal && slot.index == index)
+                {
                     each(b, direction, priority);
                 }
             });
@@ -254,9 +320,13 @@ impl Builder<'_> {
 
     fn buckets(&mut self, bounds: &[f64], place: impl Fn(Cell) -> Place) {
         for (at, bound) in bounds.iter().enumerate() {
-            self.with(&[("le", &bound.to_string())], |b| b.add_named("_bucket", place(Cell::Bucket(at))));
+            self.with(&[("le", &bound.to_string())], |b| {
+                b.add_named("_bucket", place(Cell::Bucket(at)))
+            });
         }
-        self.with(&[("le", "+Inf")], |b| b.add_named("_bucket", place(Cell::Bucket(bounds.len()))));
+        self.with(&[("le", "+Inf")], |b| {
+            b.add_named("_bucket", place(Cell::Bucket(bounds.len())))
+        });
         self.add_named("_sum", place(Cell::Sum));
         self.add_named("_count", place(Cell::Count));
     }
@@ -264,13 +334,18 @@ impl Builder<'_> {
     /// Sets labels for what `body` adds.
     fn with(&mut self, labels: &[(&'static str, &str)], body: impl FnOnce(&mut Self)) {
         let before = self.labels.len();
-        self.labels.extend(labels.iter().map(|(label, value)| (*label, (*value).to_owned())));
+        self.labels
+            .extend(labels.iter().map(|(label, value)| (*label, (*value).to_owned())));
         body(self);
         self.labels.truncate(before);
     }
 
     fn add(&mut self, place: Place) {
-        let suffix = if self.family.kind == FamilyKind::Counter { "_total" } else { "" };
+        let suffix = if self.family.kind == FamilyKind::Counter {
+            "_total"
+        } else {
+            ""
+        };
         self.add_named(suffix, place);
     }
 
@@ -282,10 +357,29 @@ impl Builder<'_> {
         self.layout.shown += 1;
         let prefixes = &mut self.layout.prefixes;
         let start = prefixes.len();
-        let value = |wanted: &str| self.labels.iter().find(|(label, _)| *label == wanted).map(|(_, value)| value.as_str());
-        let in_order = self.family.labels.iter().copied().chain(["le"]).filter_map(|label| Some((label, value(label)?)));
-        text::prefix(&format!("{}{}", text::PREFIX, self.family.name), suffix, in_order, prefixes);
-        self.series.push(Series { prefix: start..prefixes.len(), place });
+        let value = |wanted: &str| {
+            self.labels
+                .iter()
+                .find(|(label, _)| *label == wanted)
+                .map(|(_, value)| value.as_str())
+        };
+        let in_order = self
+            .family
+            .labels
+            .iter()
+            .copied()
+            .chain(["le"])
+            .filter_map(|label| Some((label, value(label)?)));
+        text::prefix(
+            &format!("{}{}", text::PREFIX, self.family.name),
+            suffix,
+            in_order,
+            prefixes,
+        );
+        self.series.push(Series {
+            prefix: start..prefixes.len(),
+            place,
+        });
     }
 }
 
@@ -314,7 +408,9 @@ fn index_label(family: &Family, index: Option<Index>) -> Option<Option<(&'static
     let wants = |label| family.labels.contains(&label);
     match index {
         None => (!wants("priority") && !wants("lane")).then_some(None),
-        Some(Index::Priority(priority)) => wants("priority").then(|| Some(("priority", priority.to_string()))),
+        Some(Index::Priority(priority)) => {
+            wants("priority").then(|| Some(("priority", priority.to_string())))
+        }
         Some(Index::Lane(lane)) => wants("lane").then(|| Some(("lane", lane.to_string()))),
         Some(Index::TrafficClass(_) | Index::Queue(_) | Index::Dscp(_)) => None,
     }
@@ -322,9 +418,9 @@ fn index_label(family: &Family, index: Option<Index>) -> Option<Option<(&'static
 
 /// True if some family shows this signal at this index.
 fn is_exposed(signal: Signal, index: Option<Index>) -> bool {
-    catalog::FAMILIES
-        .iter()
-        .any(|family| family.from.iter().any(|from| from.signal == signal) && index_label(family, index).is_some())
+    catalog::FAMILIES.iter().any(|family| {
+        family.from.iter().any(|from| from.signal == signal) && index_label(family, index).is_some()
+    })
 }
 
 fn port_labels(view: &PortView) -> Vec<(&'static str, String)> {
@@ -338,7 +434,10 @@ fn port_labels(view: &PortView) -> Vec<(&'static str, String)> {
         ("firmware", text(port.firmware.as_deref())),
         ("board", text(port.board.as_deref())),
         ("pci", text(port.pci.as_ref().map(|pci| pci.address.as_str()))),
-        ("numa_node", port.numa_node.map(|node| node.to_string()).unwrap_or_default()),
+        (
+            "numa_node",
+            port.numa_node.map(|node| node.to_string()).unwrap_or_default(),
+        ),
         ("link_layer", port.link_layer.as_str().to_owned()),
         ("rail", view.rail.map(|rail| rail.to_string()).unwrap_or_default()),
         ("gpu", text(port.gpu.as_ref().map(|gpu| gpu.address.as_str()))),

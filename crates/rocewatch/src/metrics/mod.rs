@@ -41,8 +41,18 @@ struct State {
 impl Exposition {
     /// An exposition of an agent that started at this Unix time.
     pub(crate) fn new(config: Metrics, started: f64) -> Self {
-        let state = State { config, layout: Layout::empty(), updated: 0, pages: Default::default(), buffer: Vec::new() };
-        Self { own: Own::new(), started, state: Mutex::new(state) }
+        let state = State {
+            config,
+            layout: Layout::empty(),
+            updated: 0,
+            pages: Default::default(),
+            buffer: Vec::new(),
+        };
+        Self {
+            own: Own::new(),
+            started,
+            state: Mutex::new(state),
+        }
     }
 
     /// The agent's own metrics.
@@ -84,7 +94,9 @@ impl Exposition {
         let plain = state.pages[plain_at].clone().unwrap_or_default();
         match encoding {
             Encoding::Identity => plain,
-            Encoding::Gzip => state.pages[place(format, encoding)].get_or_insert_with(|| gzip(&plain)).clone(),
+            Encoding::Gzip => state.pages[place(format, encoding)]
+                .get_or_insert_with(|| gzip(&plain))
+                .clone(),
         }
     }
 }

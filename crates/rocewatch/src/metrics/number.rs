@@ -47,7 +47,10 @@ fn write_decimal(value: u128, decimals: u8, out: &mut Vec<u8>) {
     let text = digits.format(fraction).as_bytes();
     out.push(b'.');
     out.extend(std::iter::repeat_n(b'0', usize::from(decimals) - text.len()));
-    let end = text.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
+    let end = text
+        .iter()
+        .rposition(|digit| *digit != b'0')
+        .map_or(0, |last| last + 1);
     out.extend_from_slice(&text[..end]);
 }
 

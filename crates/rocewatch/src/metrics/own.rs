@@ -15,28 +15,57 @@ pub(crate) struct Own {
 }
 
 /// Paths that are counted by name; all others share one label, so that nobody can make series by asking.
-const PATHS: [&str; 6] = ["/", "/metrics", "/healthz", "/readyz", "/api/v1/status", "/api/v1/ports"];
+const PATHS: [&str; 6] = [
+    "/",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/api/v1/status",
+    "/api/v1/ports",
+];
 
 impl Own {
     pub(super) fn new() -> Self {
         let registry = Registry::new();
-        let requests = counters("http_requests_total", "HTTP requests answered, by path and status.", &["path", "status"]);
-        let reloads = counters("config_reloads_total", "Reloads of the configuration, by result.", &["result"]);
+        let requests = counters(
+            "http_requests_total",
+            "HTTP requests answered, by path and status.",
+            &["path", "status"],
+        );
+        let reloads = counters(
+            "config_reloads_total",
+            "Reloads of the configuration, by result.",
+            &["result"],
+        );
         let scrapes = IntCounter::new(
             "expositions_total",
             "Expositions made; several scrapers that ask at the same time share one.",
         )
         .expect("the name is valid");
-        for collector in [Box::new(requests.clone()) as Box<dyn prometheus::core::Collector>, Box::new(reloads.clone())] {
-            registry.register(collector).expect("each name is registered once");
+        for collector in [
+            Box::new(requests.clone()) as Box<dyn prometheus::core::Collector>,
+            Box::new(reloads.clone()),
+        ] {
+            registry
+                .register(collector)
+                .expect("each name is registered once");
         }
-        registry.register(Box::new(scrapes.clone())).expect("each name is registered once");
+        registry
+            .register(Box::new(scrapes.clone()))
+            .expect("each name is registered once");
         let process = prometheus::process_collector::ProcessCollector::for_self();
-        registry.register(Box::new(process)).expect("each name is registered once");
+        registry
+            .register(Box::new(process))
+            .expect("each name is registered once");
         for result in ["success", "failure"] {
             reloads.with_label_values(&[result]);
         }
-        Self { registry, requests, reloads, scrapes }
+        Self {
+            registry,
+            requests,
+            reloads,
+            scrapes,
+        }
     }
 
     /// Counts an answered request.
@@ -47,7 +76,9 @@ impl Own {
 
     /// Counts a reload of the configuration.
     pub(crate) fn count_reload(&self, success: bool) {
-        self.reloads.with_label_values(&[if success { "success" } else { "failure" }]).inc();
+        self.reloads
+            .with_label_values(&[if success { "success" } else { "failure" }])
+            .inc();
     }
 
     /// Appends all to an exposition.
@@ -68,14 +99,29 @@ fn counters(name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
 /// Counters and gauges are all there is. The `process_` metrics have the names that every exporter gives them.
 fn write_family(format: Format, family: &MetricFamily, out: &mut String) {
     let counter = family.get_field_type() == MetricType::COUNTER;
-    let (kind, suffix) = if counter { (FamilyKind::Counter, "_total") } else { (FamilyKind::Gauge, "") };
-    let prefix = if family.name().starts_with("process_") { "" } else { text::PREFIX };
+    let (kind, suffix) = if counter {
+        (FamilyKind::Counter, "_total")
+    } else {
+        (FamilyKind::Gauge, "")
+    };
+    let prefix = if family.name().starts_with("process_") {
+        ""
+    } else {
+        text::PREFIX
+    };
     let name = format!("{prefix}{}", family.name().trim_end_matches("_total"));
     text::header(format, &name, kind, "", family.help(), out);
     for metric in family.get_metric() {
-        let labels = metric.get_label().iter().map(|label| (label.name(), label.value()));
+        let labels = metric
+            .get_label()
+            .iter()
+            .map(|label| (label.name(), label.value()));
         text::prefix(&name, suffix, labels, out);
-        let value = if counter { metric.get_counter().value() } else { metric.get_gauge().value() };
+        let value = if counter {
+            metric.get_counter().value()
+        } else {
+            metric.get_gauge().value()
+        };
         out.push_str(&value.to_string());
         out.push('\n');
     }

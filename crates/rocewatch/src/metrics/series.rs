@@ -65,8 +65,12 @@ impl PortValue {
     pub(super) fn of(self, view: &PortView) -> Option<Number> {
         let signals = &view.signals;
         let ratio = match self {
-            Self::Signal(slot, scale) => return signals.value(slot).map(|value| Number::Scaled(value, scale)),
-            Self::UtilizationHistogram(direction, cell) => return histogram(signals.utilization_histogram(direction)?, cell),
+            Self::Signal(slot, scale) => {
+                return signals.value(slot).map(|value| Number::Scaled(value, scale));
+            }
+            Self::UtilizationHistogram(direction, cell) => {
+                return histogram(signals.utilization_histogram(direction)?, cell);
+            }
             Self::PauseHistogram(direction, priority, cell) => {
                 return histogram(signals.pause_histogram(direction, priority)?, cell);
             }
@@ -104,7 +108,13 @@ impl SourceValue {
             Self::Stalled => Number::count(source.stalled.into()),
             Self::Interval => match health.interval.load(Relaxed) {
                 0 => return None,
-                nanos => Number::Scaled(nanos, Scale { multiply: 1, decimals: 9 }),
+                nanos => Number::Scaled(
+                    nanos,
+                    Scale {
+                        multiply: 1,
+                        decimals: 9,
+                    },
+                ),
             },
             Self::Samples => Number::count(health.samples.load(Relaxed)),
             Self::Late => Number::count(health.late.load(Relaxed)),
@@ -117,10 +127,21 @@ impl SourceValue {
 }
 
 fn read_time(health: &Health, cell: Cell) -> Number {
-    let up_to = |at: usize| health.read_times[..=at].iter().map(|count| count.load(Relaxed)).sum();
+    let up_to = |at: usize| {
+        health.read_times[..=at]
+            .iter()
+            .map(|count| count.load(Relaxed))
+            .sum()
+    };
     match cell {
         Cell::Bucket(at) => Number::count(up_to(at)),
         Cell::Count => Number::count(up_to(READ_TIME_BOUNDS.len())),
-        Cell::Sum => Number::Scaled(health.read_time_sum.load(Relaxed), Scale { multiply: 1, decimals: 9 }),
+        Cell::Sum => Number::Scaled(
+            health.read_time_sum.load(Relaxed),
+            Scale {
+                multiply: 1,
+                decimals: 9,
+            },
+        ),
     }
 }

@@ -27,8 +27,14 @@ impl Format {
     /// The format that an `Accept` header prefers; Prometheus text where it says nothing of `OpenMetrics`.
     pub(crate) fn negotiate(accept: &str) -> Self {
         let open = quality(accept, "application/openmetrics-text");
-        let text = quality(accept, "text/plain").max(quality(accept, "text/*")).max(quality(accept, "*/*"));
-        if open > 0.0 && open >= text { Self::OpenMetrics } else { Self::Text }
+        let text = quality(accept, "text/plain")
+            .max(quality(accept, "text/*"))
+            .max(quality(accept, "*/*"));
+        if open > 0.0 && open >= text {
+            Self::OpenMetrics
+        } else {
+            Self::Text
+        }
     }
 
     /// The `Content-Type` of an exposition.
@@ -43,7 +49,11 @@ impl Format {
 impl Encoding {
     /// Gzip if an `Accept-Encoding` header allows it.
     pub(crate) fn negotiate(accept_encoding: &str) -> Self {
-        if quality(accept_encoding, "gzip") > 0.0 { Self::Gzip } else { Self::Identity }
+        if quality(accept_encoding, "gzip") > 0.0 {
+            Self::Gzip
+        } else {
+            Self::Identity
+        }
     }
 }
 
@@ -118,17 +128,29 @@ mod tests {
         let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
                           text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
         assert_eq!(Format::negotiate(prometheus), Format::OpenMetrics);
-        assert_eq!(Format::negotiate("text/plain;version=0.0.4;q=0.5,*/*;q=0.1"), Format::Text);
+        assert_eq!(
+            Format::negotiate("text/plain;version=0.0.4;q=0.5,*/*;q=0.1"),
+            Format::Text
+        );
         assert_eq!(Format::negotiate("text/html,*/*;q=0.8"), Format::Text);
         assert_eq!(Format::negotiate(""), Format::Text);
-        assert_eq!(Format::negotiate("application/openmetrics-text;q=0.2,text/plain"), Format::Text);
-        assert_eq!(Format::negotiate("application/openmetrics-text;q=0"), Format::Text);
+        assert_eq!(
+            Format::negotiate("application/openmetrics-text;q=0.2,text/plain"),
+            Format::Text
+        );
+        assert_eq!(
+            Format::negotiate("application/openmetrics-text;q=0"),
+            Format::Text
+        );
     }
 
     #[test]
     fn gzip_is_used_only_where_it_is_accepted() {
         assert_eq!(Encoding::negotiate("gzip, deflate"), Encoding::Gzip);
-        assert_eq!(Encoding::negotiate("deflate, gzip;q=1.0, *;q=0.5"), Encoding::Gzip);
+        assert_eq!(
+            Encoding::negotiate("deflate, gzip;q=1.0, *;q=0.5"),
+            Encoding::Gzip
+        );
         assert_eq!(Encoding::negotiate("gzip;q=0"), Encoding::Identity);
         assert_eq!(Encoding::negotiate("br"), Encoding::Identity);
         assert_eq!(Encoding::negotiate(""), Encoding::Identity);
@@ -137,7 +159,12 @@ mod tests {
     #[test]
     fn label_values_are_escaped() {
         let mut out = String::new();
-        prefix("rocewatch_x", "_total", [("a", "1"), ("b", "say \"hi\"\\\n")], &mut out);
+        prefix(
+            "rocewatch_x",
+            "_total",
+            [("a", "1"), ("b", "say \"hi\"\\\n")],
+            &mut out,
+        );
         assert_eq!(out, "rocewatch_x_total{a=\"1\",b=\"say \\\"hi\\\"\\\\\\n\"} ");
         out.clear();
         prefix("rocewatch_x", "", [], &mut out);
@@ -147,10 +174,27 @@ mod tests {
     #[test]
     fn headers_differ_by_format() {
         let mut out = String::new();
-        header(Format::Text, "rocewatch_a_bytes", FamilyKind::Counter, "bytes", "A \"b\"\\.", &mut out);
-        assert_eq!(out, "# HELP rocewatch_a_bytes_total A \"b\"\\\\.\n# TYPE rocewatch_a_bytes_total counter\n");
+        header(
+            Format::Text,
+            "rocewatch_a_bytes",
+            FamilyKind::Counter,
+            "bytes",
+            "A \"b\"\\.",
+            &mut out,
+        );
+        assert_eq!(
+            out,
+            "# HELP rocewatch_a_bytes_total A \"b\"\\\\.\n# TYPE rocewatch_a_bytes_total counter\n"
+        );
         out.clear();
-        header(Format::OpenMetrics, "rocewatch_a_bytes", FamilyKind::Counter, "bytes", "A \"b\".", &mut out);
+        header(
+            Format::OpenMetrics,
+            "rocewatch_a_bytes",
+            FamilyKind::Counter,
+            "bytes",
+            "A \"b\".",
+            &mut out,
+        );
         assert_eq!(
             out,
             "# HELP rocewatch_a_bytes A \\\"b\\\".\n# TYPE rocewatch_a_bytes counter\n# UNIT rocewatch_a_bytes bytes\n"
