@@ -1,6 +1,6 @@
 //! Metric families: the names under which signals go out.
 
-use crate::{FAMILIES, Index, Meaning, Signal};
+use crate::{FAMILIES, Index, Signal};
 
 /// What every exposed name begins with.
 pub const PREFIX: &str = "rocewatch_";
@@ -92,10 +92,10 @@ impl Family {
             .find(|label| matches!(*label, "priority" | "lane"))
     }
 
-    /// How `meaning` goes out under this family; `None` if it does not.
+    /// How a signal at this index goes out under this family; `None` if it does not.
     #[must_use]
-    pub fn takes(&self, meaning: &Meaning) -> Option<&'static From> {
-        let index_label = match meaning.index {
+    pub fn takes(&self, signal: Signal, index: Option<Index>) -> Option<&'static From> {
+        let index_label = match index {
             None => None,
             Some(Index::Priority(_)) => Some("priority"),
             Some(Index::Lane(_)) => Some("lane"),
@@ -104,7 +104,7 @@ impl Family {
         if index_label != self.index_label() {
             return None;
         }
-        self.from.iter().find(|from| from.signal == meaning.signal())
+        self.from.iter().find(|from| from.signal == signal)
     }
 }
 

@@ -10,9 +10,9 @@ pub struct Histogram {
 }
 
 /// Bounds for utilization: fine near a full line, where bursts are.
-pub(crate) const UTILIZATION: &[f64] = &[0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0];
+pub(crate) const UTILIZATION: &[f64] = &[0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0];
 /// Bounds for pause: fine near zero, where trouble begins, and at one, where it is a storm.
-pub(crate) const PAUSE: &[f64] = &[0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0];
+pub(crate) const PAUSE: &[f64] = &[0.0, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 1.0];
 
 impl Histogram {
     pub(crate) fn new(bounds: &'static [f64]) -> Self {

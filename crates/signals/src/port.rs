@@ -65,7 +65,8 @@ pub struct PortSignals {
     options: Options,
     tracks: [Option<Track>; SourceKind::ALL.len()],
     settled: bool,
-    chosen: BTreeMap<(Signal, Option<Index>), SourceKind>,
+    /// Which source serves a signal, at every index: which priorities have PFC changes, and with them what a source has.
+    chosen: BTreeMap<Signal, SourceKind>,
     slots: Vec<Slot>,
     parts: Vec<usize>,
     meters: BTreeMap<Quantity, (SourceKind, Meter)>,
@@ -320,24 +321,19 @@ impl PortSignals {
         if !self.settled {
             return;
         }
-        for ((signal, index), candidates) in self.candidates() {
-            let Some(best) = candidates.iter().min_by_key(|found| (found.rank, found.source)) else {
-                continue;
-            };
-            let source = *self.chosen.entry((signal, index)).or_insert(best.source);
-            let Some(best) = candidates
-                .iter()
-                .filter(|found| found.source == source)
-                .min_by_key(|found| found.rank)
-            else {
+        let candidates = self.candidates();
+        self.choose(&candidates);
+        for ((signal, index), mut found) in candidates {
+            let source = self.chosen[&signal];
+            found.retain(|candidate| candidate.source == source);
+            let Some(best) = found.iter().min_by_key(|candidate| candidate.rank) else {
                 continue;
             };
             let first = self.parts.len();
-            let of_best = candidates
-                .iter()
-                .filter(|found| (found.source, found.rank) == (source, best.rank));
+            let of_best = found.iter().filter(|candidate| candidate.rank == best.rank);
             let wanted = if best.summed { usize::MAX } else { 1 };
-            self.parts.extend(of_best.map(|found| found.column).take(wanted));
+            self.parts
+                .extend(of_best.map(|candidate| candidate.column).take(wanted));
             self.slots.push(Slot {
                 signal,
                 index,
@@ -351,6 +347,21 @@ impl PortSignals {
             .and_then(|slot| self.value(slot));
         self.lay_out_meters();
         self.take_speed();
+    }
+
+    /// Gives each signal that has no source yet the one with the best rank at any index.
+    fn choose(&mut self, candidates: &BTreeMap<(Signal, Option<Index>), Vec<Candidate>>) {
+        let mut best: BTreeMap<Signal, (u8, SourceKind)> = BTreeMap::new();
+        for ((signal, _), found) in candidates {
+            for candidate in found {
+                let this = (candidate.rank, candidate.source);
+                let best = best.entry(*signal).or_insert(this);
+                *best = this.min(*best);
+            }
+        }
+        for (signal, (_, source)) in best {
+            self.chosen.entry(signal).or_insert(source);
+        }
     }
 
     fn candidates(&self) -> BTreeMap<(Signal, Option<Index>), Vec<Candidate>> {

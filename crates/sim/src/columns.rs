@@ -122,6 +122,11 @@ fn shown(meaning: &Meaning) -> bool {
             matches!(index, Some(Index::Lane(lane)) if lane < LANES_WITH_ERRORS)
         }
         (SourceKind::HwCounters, _) => entry.per != Per::Function,
+        // Of these a host reads traffic alone: each costs a firmware command, and ethtool has the errors.
+        (SourceKind::PortCounters, signal) => matches!(
+            signal,
+            Signal::BytesRxRdma | Signal::BytesTxRdma | Signal::PacketsRxRdma | Signal::PacketsTxRdma
+        ),
         _ => true,
     }
 }
@@ -154,8 +159,8 @@ fn value(rail: &Rail, signal: Signal, index: Option<Index>) -> Option<u64> {
         Signal::PacketsTx => priority(index).map_or(rail.tx.port_packets(), |p| rail.tx.priority[p].packets),
         Signal::BytesRxRdma => rail.rx.rdma_bytes(),
         Signal::BytesTxRdma => rail.tx.rdma_bytes(),
-        Signal::PacketsRxRdma | Signal::PacketsUnicastRcvPackets => rail.rx.rdma_packets(),
-        Signal::PacketsTxRdma | Signal::PacketsUnicastXmitPackets => rail.tx.rdma_packets(),
+        Signal::PacketsRxRdma | Signal::PacketsRxRdmaUnicast => rail.rx.rdma_packets(),
+        Signal::PacketsTxRdma | Signal::PacketsTxRdmaUnicast => rail.tx.rdma_packets(),
         Signal::BytesRxEth => rail.rx.other_bytes(),
         Signal::BytesTxEth => rail.tx.other_bytes(),
 

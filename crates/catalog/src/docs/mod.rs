@@ -15,9 +15,11 @@ fn series_of(entry: &'static Entry) -> Option<(&'static Family, &'static From)> 
         entry,
         index: entry.first_index(),
     };
-    FAMILIES
-        .iter()
-        .find_map(|family| family.takes(&meaning).map(|from| (family, from)))
+    FAMILIES.iter().find_map(|family| {
+        family
+            .takes(meaning.signal(), meaning.index)
+            .map(|from| (family, from))
+    })
 }
 
 /// The names that devices are bound to, without those whose vocabularies are all part of another's.

@@ -65,7 +65,10 @@ struct Job {
     port: Arc<Port>,
     health: Arc<Health>,
     cadence: Cadence,
+    /// When it is to be read or opened next.
     due: u64,
+    /// Its track has no row yet: the first is read at once, however long the interval.
+    unread: bool,
     /// Reads or openings that failed since the last good one.
     failures: u32,
     state: JobState,
@@ -116,6 +119,7 @@ impl Lane {
                 port,
                 health,
                 due: now,
+                unread: false,
                 failures: 0,
                 state: JobState::Closed,
             }),
@@ -182,6 +186,7 @@ impl Lane {
             columns,
             ring_rows(&self.pace.rings, columns, job.cadence.wanted()),
         );
+        job.unread = true;
         job.state = JobState::Open {
             source,
             writer,
@@ -205,6 +210,7 @@ impl Lane {
         let JobState::Open { source, writer, row } = &mut job.state else {
             return;
         };
+        job.unread = false;
         let began = self.clock.now();
         job.health.begin(began);
         let read = source.read(row);
@@ -254,6 +260,7 @@ impl Job {
             JobState::NotApplicable => u64::MAX,
             _ if self.failures > 0 => now + retry_after(self.failures).max(interval),
             JobState::Closed => now,
+            JobState::Open { .. } if self.unread => now,
             JobState::Open { .. } => {
                 let next = self.due + interval;
                 if next <= now {

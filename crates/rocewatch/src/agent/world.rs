@@ -43,6 +43,8 @@ pub(crate) struct PortView {
     pub(crate) signals: PortSignals,
     /// Its sources, as far as they are asked at all.
     pub(crate) sources: BTreeMap<SourceKind, SourceView>,
+    /// Every source has been opened, or has had its time: which of them serves which signal is decided.
+    settled: bool,
 }
 
 /// One source of a port.
@@ -332,13 +334,25 @@ impl World {
 
     /// Takes in all rows since the last time, and looks who hangs.
     pub(super) fn update(&mut self, now: u64) {
+        let opening_is_over = self
+            .listed_at
+            .is_some_and(|listed| now.saturating_sub(listed) > nanos(OPENING_LIMIT));
         for view in self.ports.values_mut() {
+            let before = view.signals.layouts();
+            let opening = |source: &SourceView| source.state == SourceState::Opening;
+            if !view.settled && (opening_is_over || !view.sources.values().any(opening)) {
+                view.settled = true;
+                view.signals.settle();
+            }
             for (kind, source) in &mut view.sources {
                 source.drain(&mut view.signals);
-                if source.watch_stall(&view.port, *kind, now) | source.watch_freshness(now) {
+                source.watch_stall(&view.port, *kind, now);
+                if source.watch_freshness(now) {
                     view.signals.set_fresh(*kind, source.fresh);
-                    self.generation += 1;
                 }
+            }
+            if view.signals.layouts() != before {
+                self.generation += 1;
             }
         }
         self.updated = now;
@@ -380,6 +394,7 @@ impl PortView {
             rail,
             signals,
             sources: BTreeMap::new(),
+            settled: false,
         }
     }
 }
@@ -401,21 +416,19 @@ impl SourceView {
         }
     }
 
-    /// True if the answer changed.
-    fn watch_stall(&mut self, port: &Port, kind: SourceKind, now: u64) -> bool {
-        let busy = self.health.busy_for(now);
-        let stalled = busy > nanos(STALL);
+    fn watch_stall(&mut self, port: &Port, kind: SourceKind, now: u64) {
+        let stalled = self.health.busy_for(now) > nanos(STALL);
         if stalled == self.stalled {
-            return false;
+            return;
         }
         self.stalled = stalled;
+        let (device, netdev) = (&port.device, port.netdev.as_deref());
         if stalled {
-            tracing::warn!(device = %port.device, netdev = port.netdev.as_deref(), source = %kind,
+            tracing::warn!(%device, netdev, source = %kind,
                 "the source does not answer: its driver or firmware hangs, and with it whatever else is read on the same lane");
         } else {
-            tracing::info!(device = %port.device, netdev = port.netdev.as_deref(), source = %kind, "the source answers again");
+            tracing::info!(%device, netdev, source = %kind, "the source answers again");
         }
-        true
     }
 
     /// True if the answer changed.

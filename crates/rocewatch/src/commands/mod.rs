@@ -52,10 +52,12 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
 fn kernel(tree: &Tree) -> Result<Arc<dyn Host>, Failure> {
     let options = linux::Options {
         sysfs: tree.sysfs.clone(),
-        procfs: tree.procfs.clone(),
+        ..linux::Options::default()
     };
-    match linux::Kernel::new(options) {
+    match linux::Kernel::new(&options) {
         Ok(kernel) => Ok(Arc::new(kernel)),
-        Err(error) => Err(Failure::Runtime(error.to_string())),
+        Err(why) => Err(Failure::Runtime(format!(
+            "{why}; name the place where sysfs is mounted with --sysfs"
+        ))),
     }
 }

@@ -1,10 +1,11 @@
 //! Which series there are: laid out anew whenever ports, sources or their counters change.
 
+use super::number::Number;
 use super::series::{Cell, Place, PortValue, SourceValue};
 use super::text::{self, Format};
 use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, World};
 use crate::config::{Metrics, Raw};
-use catalog::{Direction, Family, FamilyKind, Index, Signal};
+use catalog::{Direction, Family, FamilyKind, Index, Signal, Status};
 use model::SourceKind;
 use signals::Histogram;
 use std::ops::Range;
@@ -53,7 +54,10 @@ impl Layout {
             generation: Some(world.generation()),
             ..Self::empty()
         };
-        for family in catalog::FAMILIES {
+        for family in catalog::FAMILIES
+            .iter()
+            .filter(|family| family.status == Status::Live)
+        {
             let mut block = Builder {
                 family,
                 limit: config.max_series,
@@ -78,14 +82,15 @@ impl Layout {
             let mut header = Some(block.header(format));
             for series in &block.series {
                 let value = match series.place {
-                    Place::Constant(value) => Some(super::number::Number::Float(value)),
+                    Place::Constant(value) => Some(Number::Float(value)),
                     Place::Port(port, value) => value.of(ports[port]),
                     Place::Source(port, kind, value) => ports[port]
                         .sources
                         .get(&kind)
                         .and_then(|source| value.of(ports[port], source, kind)),
-                    Place::SeriesShown => Some(super::number::Number::count(self.shown.into())),
-                    Place::SeriesLeftOut => Some(super::number::Number::count(self.left_out.into())),
+                    Place::RingRows => Some(ring_rows(&ports)),
+                    Place::SeriesShown => Some(Number::count(self.shown.into())),
+                    Place::SeriesLeftOut => Some(Number::count(self.left_out.into())),
                 };
                 let Some(value) = value else { continue };
                 if let Some(header) = header.take() {
@@ -139,6 +144,7 @@ impl Builder<'_> {
                 b.add(Place::Constant(1.0))
             }),
             "up_since_seconds" => self.add(Place::Constant(started)),
+            "ring_rows" => self.add(Place::RingRows),
             "series" => self.add(Place::SeriesShown),
             "series_left_out" => self.add(Place::SeriesLeftOut),
             _ => {
@@ -182,6 +188,8 @@ impl Builder<'_> {
             "ecn_marked_ratio" => self.add(port(V::CeRatio)),
             "cnp_per_marked_packet" => self.add(port(V::CnpPerCe)),
             "cnp_ignored_ratio" => self.add(port(V::CnpIgnoredRatio)),
+            "resets" => self.add(port(V::Resets)),
+            "samples_implausible" => self.add(port(V::Implausible)),
             "hw_counter" => self.raw(
                 at,
                 view,
@@ -190,37 +198,32 @@ impl Builder<'_> {
             ),
             "ethtool_counter" => self.raw(at, view, &[SourceKind::Ethtool], config.raw),
             "port_counter" => self.raw(at, view, &[SourceKind::PortCounters], config.raw),
-            name if name.starts_with("source_")
-                || name == "samples"
-                || name == "samples_missed"
-                || name == "ring_rows" =>
-            {
+            name if name.starts_with("source_") || name.starts_with("samples") => {
                 self.fill_sources(at, view);
             }
             _ => self.signals(at, view),
         }
     }
 
-    /// The signals that feed the family, each at every index that the family's labels can tell apart.
+    /// The signals that feed the family.
     fn signals(&mut self, at: usize, view: &PortView) {
         for (slot, known) in view.signals.slots().iter().enumerate() {
-            let Some(index) = index_label(self.family, known.index) else {
+            let Some(from) = self.family.takes(known.signal, known.index) else {
                 continue;
             };
-            for from in self.family.from.iter().filter(|from| from.signal == known.signal) {
-                let fixed: Vec<_> = from
-                    .labels
-                    .iter()
-                    .copied()
-                    .chain(index.as_ref().map(|(l, v)| (*l, v.as_str())))
-                    .collect();
-                self.with(&fixed, |b| {
-                    b.add(Place::Port(at, PortValue::Signal(slot, known.scale)))
-                });
-            }
+            let index = match known.index {
+                Some(Index::Priority(number) | Index::Lane(number)) => number.to_string(),
+                _ => String::new(),
+            };
+            let indexed = self.family.index_label().map(|label| (label, index.as_str()));
+            let labels: Vec<_> = from.labels.iter().copied().chain(indexed).collect();
+            self.with(&labels, |b| {
+                b.add(Place::Port(at, PortValue::Signal(slot, known.scale)));
+            });
         }
     }
 
+    /// Counters under the driver's own names.
     fn raw(&mut self, at: usize, view: &PortView, kinds: &[SourceKind], choice: Raw) {
         for kind in kinds {
             let Some(schema) = view.sources.get(kind).and_then(|source| source.schema()) else {
@@ -236,13 +239,14 @@ impl Builder<'_> {
                 };
                 if wanted {
                     self.with(&[("counter", &column.name)], |b| {
-                        b.add(Place::Source(at, *kind, SourceValue::Raw(i)))
+                        b.add(Place::Source(at, *kind, SourceValue::Raw(i)));
                     });
                 }
             }
         }
     }
 
+    /// What the agent tells of each source of the port.
     fn fill_sources(&mut self, at: usize, view: &PortView) {
         use SourceValue as V;
         for (kind, source) in &view.sources {
@@ -265,11 +269,7 @@ impl Builder<'_> {
                 }
                 "source_interval_seconds" if read => self.add(place(V::Interval)),
                 "samples" if read => self.add(place(V::Samples)),
-                "samples_missed" if read => {
-                    self.with(&[("reason", "late")], |b| b.add(place(V::Late)));
-                    self.with(&[("reason", "failed")], |b| b.add(place(V::Failed)));
-                }
-                "ring_rows" if read => self.add(place(V::RingRows)),
+                "samples_missed" if read => self.add(place(V::Missed)),
                 "source_read_seconds" if read => {
                     let bounds = READ_TIME_BOUNDS.map(|nanos| nanos as f64 / 1e9);
                     self.buckets(&bounds, |cell| place(V::ReadTime(cell)));
@@ -401,26 +401,21 @@ impl Signals {
     }
 }
 
-/// The label that tells the counters of this index apart in `family`: `None` if the family has no place for it,
-/// `Some(None)` if neither has an index.
-#[allow(clippy::option_option)] // the two levels are two different answers, and there is one caller
-fn index_label(family: &Family, index: Option<Index>) -> Option<Option<(&'static str, String)>> {
-    let wants = |label| family.labels.contains(&label);
-    match index {
-        None => (!wants("priority") && !wants("lane")).then_some(None),
-        Some(Index::Priority(priority)) => {
-            wants("priority").then(|| Some(("priority", priority.to_string())))
-        }
-        Some(Index::Lane(lane)) => wants("lane").then(|| Some(("lane", lane.to_string()))),
-        Some(Index::TrafficClass(_) | Index::Queue(_) | Index::Dscp(_)) => None,
-    }
-}
-
 /// True if some family shows this signal at this index.
 fn is_exposed(signal: Signal, index: Option<Index>) -> bool {
-    catalog::FAMILIES.iter().any(|family| {
-        family.from.iter().any(|from| from.signal == signal) && index_label(family, index).is_some()
-    })
+    catalog::FAMILIES
+        .iter()
+        .any(|family| family.takes(signal, index).is_some())
+}
+
+fn ring_rows(ports: &[&PortView]) -> Number {
+    let sources = ports.iter().flat_map(|view| view.sources.values());
+    Number::count(
+        sources
+            .filter_map(|source| source.ring())
+            .map(|(rows, _)| rows)
+            .sum(),
+    )
 }
 
 fn port_labels(view: &PortView) -> Vec<(&'static str, String)> {

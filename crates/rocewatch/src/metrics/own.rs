@@ -27,21 +27,9 @@ const PATHS: [&str; 6] = [
 impl Own {
     pub(super) fn new() -> Self {
         let registry = Registry::new();
-        let requests = counters(
-            "http_requests_total",
-            "HTTP requests answered, by path and status.",
-            &["path", "status"],
-        );
-        let reloads = counters(
-            "config_reloads_total",
-            "Reloads of the configuration, by result.",
-            &["result"],
-        );
-        let scrapes = IntCounter::new(
-            "expositions_total",
-            "Expositions made; several scrapers that ask at the same time share one.",
-        )
-        .expect("the name is valid");
+        let requests = counters("http_requests");
+        let reloads = counters("config_reloads");
+        let scrapes = IntCounter::with_opts(options("expositions")).expect("the catalogue's names are valid");
         for collector in [
             Box::new(requests.clone()) as Box<dyn prometheus::core::Collector>,
             Box::new(reloads.clone()),
@@ -92,8 +80,14 @@ impl Own {
     }
 }
 
-fn counters(name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
-    IntCounterVec::new(Opts::new(name, help), labels).expect("names and labels are valid")
+fn options(name: &str) -> Opts {
+    let help = catalog::family(name).map_or("", |family| family.help);
+    Opts::new(format!("{name}_total"), help)
+}
+
+fn counters(name: &str) -> IntCounterVec {
+    let labels = catalog::family(name).map_or(&[][..], |family| family.labels);
+    IntCounterVec::new(options(name), labels).expect("the catalogue's names and labels are valid")
 }
 
 /// Counters and gauges are all there is. The `process_` metrics have the names that every exporter gives them.
@@ -118,9 +112,9 @@ fn write_family(format: Format, family: &MetricFamily, out: &mut String) {
             .map(|label| (label.name(), label.value()));
         text::prefix(&name, suffix, labels, out);
         let value = if counter {
-            metric.get_counter().value()
+            metric.get_counter().get_value()
         } else {
-            metric.get_gauge().value()
+            metric.get_gauge().get_value()
         };
         out.push_str(&value.to_string());
         out.push('\n');

@@ -16,6 +16,8 @@ pub(super) enum Place {
     Port(usize, PortValue),
     /// Something of a source of a port.
     Source(usize, SourceKind, SourceValue),
+    /// Rows in all rings.
+    RingRows,
     /// How many series there are, and how many found no room.
     SeriesShown,
     SeriesLeftOut,
@@ -33,6 +35,8 @@ pub(super) enum PortValue {
     CeRatio,
     CnpPerCe,
     CnpIgnoredRatio,
+    Resets,
+    Implausible,
     UtilizationHistogram(Direction, Cell),
     PauseHistogram(Direction, u8, Cell),
 }
@@ -45,9 +49,7 @@ pub(super) enum SourceValue {
     Stalled,
     Interval,
     Samples,
-    Late,
-    Failed,
-    RingRows,
+    Missed,
     Errors(&'static str),
     ReadTime(Cell),
 }
@@ -78,6 +80,8 @@ impl PortValue {
                 let enabled = view.pfc_mask()? & (1 << priority) != 0;
                 return Some(Number::count(enabled.into()));
             }
+            Self::Resets => return Some(Number::count(signals.quality().resets)),
+            Self::Implausible => return Some(Number::count(signals.quality().implausible)),
             Self::Utilization(direction) => signals.utilization(direction),
             Self::PauseRatio(direction, priority) => signals.pause_ratio(direction, priority),
             Self::PauseUpperBound(direction, priority) => signals.pause_upper_bound(direction, priority),
@@ -117,9 +121,7 @@ impl SourceValue {
                 ),
             },
             Self::Samples => Number::count(health.samples.load(Relaxed)),
-            Self::Late => Number::count(health.late.load(Relaxed)),
-            Self::Failed => Number::count(health.failed.load(Relaxed)),
-            Self::RingRows => Number::count(source.ring()?.0),
+            Self::Missed => Number::count(health.late.load(Relaxed) + health.failed.load(Relaxed)),
             Self::Errors(reason) => Number::count(*source.errors.get(reason)?),
             Self::ReadTime(cell) => read_time(health, cell),
         })
