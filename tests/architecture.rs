@@ -108,10 +108,15 @@ fn unsafe_code_is_forbidden_everywhere_but_in_linux() {
 #[test]
 fn no_driver_counter_is_known_by_name_outside_the_catalogue() {
     let mut names = BTreeMap::new();
-    for driver in catalog::DRIVERS.iter().filter(|driver| driver.name != "*") {
+    let (kernel, drivers): (Vec<_>, Vec<_>) = catalog::DRIVERS.iter().partition(|driver| driver.name == "*");
+    for driver in drivers {
         for entry in driver.entries {
             names.insert(format!("\"{}\"", entry.name), driver.file);
         }
+    }
+    // What the kernel answers for every driver has names of Rocewatch's own, some of which a driver has as well.
+    for entry in kernel.iter().flat_map(|file| file.entries) {
+        names.remove(&format!("\"{}\"", entry.name));
     }
     for (name, _) in IMPORTS.iter().filter(|(name, _)| *name != "catalog") {
         let mut files = Vec::new();
@@ -120,9 +125,8 @@ fn no_driver_counter_is_known_by_name_outside_the_catalogue() {
             let text = std::fs::read_to_string(&file).expect("sources are text");
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
             for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
-                for literal in names.keys().filter(|literal| line.contains(literal.as_str())) {
-                    panic!("{}: {literal} belongs in {}", file.display(), names[literal]);
-                }
+                let known = names.iter().find(|(literal, _)| line.contains(literal.as_str()));
+                assert!(known.is_none(), "{}: the catalogue's {known:?}", file.display());
             }
         }
     }

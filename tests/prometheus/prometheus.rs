@@ -7,8 +7,9 @@ mod support;
 #[path = "../support/tree.rs"]
 mod tree;
 
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{Seek as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -58,7 +59,10 @@ impl Prometheus {
 
     /// The samples of an instant query, as labels and value.
     fn query(&self, query: &str) -> Vec<(serde_json::Value, f64)> {
-        let encoded: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let mut encoded = String::new();
+        for byte in query.bytes() {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
         if std::net::TcpStream::connect(self.address).is_err() {
             return Vec::new();
         }
@@ -106,15 +110,15 @@ impl Drop for Prometheus {
 }
 
 /// Adds to a counter's file 100 times a second, by the clock, so that its rate is known.
-fn advance(file: &Path, from: u64, per_second: f64, end: &AtomicBool) {
+fn advance(file: &Path, from: u64, per_second: u64, end: &AtomicBool) {
     let mut file = OpenOptions::new()
         .write(true)
         .open(file)
         .expect("the counter is there");
     let began = Instant::now();
     while !end.load(Ordering::Relaxed) {
-        let value = from + (began.elapsed().as_secs_f64() * per_second) as u64;
-        use std::io::Seek as _;
+        let elapsed = u64::try_from(began.elapsed().as_micros()).expect("a test is short");
+        let value = from + elapsed * per_second / 1_000_000;
         file.rewind()
             .and_then(|()| file.write_all(format!("{value}\n").as_bytes()))
             .expect("the counter can be written");
@@ -133,7 +137,7 @@ fn prometheus_sees_the_right_rate() {
     let writer = {
         let end = Arc::clone(&end);
         // As many digits from the first to the last value: a reader never sees half of an old one.
-        std::thread::spawn(move || advance(&counter, 1_000_000, 5_000.0, &end))
+        std::thread::spawn(move || advance(&counter, 1_000_000, 5_000, &end))
     };
     let daemon = Daemon::start(&["run", "--sysfs", tree.path().to_str().expect("paths are text")]);
     daemon.wait_until_ready();

@@ -1,6 +1,7 @@
 //! What the tests of the whole binary share: a daemon that ends with the test, a scrape, and a reader of expositions.
 
 #![allow(dead_code)] // each test program uses a part
+#![allow(unreachable_pub)] // a module of several test programs
 #![allow(clippy::disallowed_methods)] // tests start processes, wait and read files
 
 use std::collections::BTreeMap;
@@ -12,12 +13,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The binary under test: the one that cargo built, or the one that the guest was given.
-pub fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     std::env::var_os("ROCEWATCH_BIN").map_or_else(|| env!("CARGO_BIN_EXE_rocewatch").into(), PathBuf::from)
 }
 
 /// Runs the binary to its end.
-pub fn run(arguments: &[&str]) -> Output {
+pub(crate) fn run(arguments: &[&str]) -> Output {
     Command::new(binary())
         .args(arguments)
         .stdin(Stdio::null())
@@ -26,7 +27,7 @@ pub fn run(arguments: &[&str]) -> Output {
 }
 
 /// A daemon on a port of its own; it is ended, by its own id, when it goes out of scope.
-pub struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
     address: SocketAddr,
     log: Arc<Mutex<String>>,
@@ -34,7 +35,7 @@ pub struct Daemon {
 
 impl Daemon {
     /// Starts `rocewatch COMMAND ARGUMENTS --listen 127.0.0.1:0` and waits until it serves.
-    pub fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut child = Command::new(binary())
             .args(arguments)
             .args(["--listen", "127.0.0.1:0"])
@@ -66,27 +67,27 @@ impl Daemon {
     }
 
     /// Where it serves.
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Its process.
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// What it has logged so far.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
     /// Answers to `GET path`: head and body.
-    pub fn get(&self, path: &str, headers: &[&str]) -> (String, Vec<u8>) {
+    pub(crate) fn get(&self, path: &str, headers: &[&str]) -> (String, Vec<u8>) {
         get(self.address, path, headers)
     }
 
     /// The body of `GET path` as text; the answer has to be 200.
-    pub fn text(&self, path: &str) -> String {
+    pub(crate) fn text(&self, path: &str) -> String {
         let (head, body) = self.get(path, &[]);
         assert!(
             head.starts_with("HTTP/1.1 200"),
@@ -97,12 +98,17 @@ impl Daemon {
     }
 
     /// What `/metrics` shows now.
-    pub fn scrape(&self) -> Metrics {
+    pub(crate) fn scrape(&self) -> Metrics {
         Metrics::parse(&self.text("/metrics"))
     }
 
     /// Waits until `condition` holds of a scrape; panics with `what` after `limit`.
-    pub fn wait_for(&self, what: &str, limit: Duration, condition: impl Fn(&Metrics) -> bool) -> Metrics {
+    pub(crate) fn wait_for(
+        &self,
+        what: &str,
+        limit: Duration,
+        condition: impl Fn(&Metrics) -> bool,
+    ) -> Metrics {
         let end = Instant::now() + limit;
         loop {
             let metrics = self.scrape();
@@ -119,7 +125,7 @@ impl Daemon {
     }
 
     /// Waits until every source has been opened.
-    pub fn wait_until_ready(&self) {
+    pub(crate) fn wait_until_ready(&self) {
         let end = Instant::now() + Duration::from_secs(20);
         while !self.get("/readyz", &[]).0.starts_with("HTTP/1.1 200") {
             assert!(Instant::now() < end, "not ready within 20 s:\n{}", self.log());
@@ -128,7 +134,7 @@ impl Daemon {
     }
 
     /// Sends a signal by name.
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let status = Command::new("kill")
             .args(["-s", name, &self.id().to_string()])
             .status()
@@ -137,7 +143,7 @@ impl Daemon {
     }
 
     /// Sends SIGTERM and gives the exit status and how long the end took.
-    pub fn terminate(mut self) -> (Option<i32>, Duration) {
+    pub(crate) fn terminate(mut self) -> (Option<i32>, Duration) {
         let asked = Instant::now();
         self.signal("TERM");
         let status = self.child.wait().expect("the daemon can be waited for");
@@ -164,7 +170,7 @@ fn address_in(line: &str) -> Option<SocketAddr> {
 }
 
 /// One request on a connection of its own.
-pub fn get(address: SocketAddr, path: &str, headers: &[&str]) -> (String, Vec<u8>) {
+pub(crate) fn get(address: SocketAddr, path: &str, headers: &[&str]) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(address).expect("the daemon listens");
     stream
         .set_read_timeout(Some(Duration::from_secs(20)))
@@ -216,11 +222,11 @@ fn unchunk(mut rest: &[u8]) -> Vec<u8> {
 
 /// The samples of an exposition, by name and labels.
 #[derive(Debug, Clone)]
-pub struct Metrics(BTreeMap<String, f64>);
+pub(crate) struct Metrics(BTreeMap<String, f64>);
 
 impl Metrics {
     /// Reads the text format; a sample that stands twice is an error.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut samples = BTreeMap::new();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (series, value) = line
@@ -236,7 +242,7 @@ impl Metrics {
     }
 
     /// The series of this name that have all these labels.
-    pub fn all<'a>(
+    pub(crate) fn all<'a>(
         &'a self,
         name: &'a str,
         labels: &'a [(&'a str, &'a str)],
@@ -252,7 +258,7 @@ impl Metrics {
     }
 
     /// The value of the one series of this name with these labels, if it is there.
-    pub fn get(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+    pub(crate) fn get(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let found: Vec<_> = self.all(name, labels).collect();
         assert!(
             found.len() < 2,
@@ -262,18 +268,18 @@ impl Metrics {
     }
 
     /// The value of the one series of this name with these labels; it has to be there.
-    pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+    pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         self.get(name, labels)
             .unwrap_or_else(|| panic!("no series {name}{labels:?}"))
     }
 
     /// How many series there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Names of all families that have a series, without `_bucket`, `_sum` and `_count` of histograms.
-    pub fn names(&self) -> std::collections::BTreeSet<String> {
+    pub(crate) fn names(&self) -> std::collections::BTreeSet<String> {
         self.0
             .keys()
             .map(|series| series.split('{').next().unwrap_or(series).to_owned())

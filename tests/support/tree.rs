@@ -1,12 +1,13 @@
 //! Lays out a sysfs tree from its text form: `PATH = CONTENT` is a file, `PATH -> TARGET` a symbolic link.
 
+#![allow(unreachable_pub)] // a module of several test programs
 #![allow(clippy::disallowed_methods)] // writes the files of a test
 
 use std::fs;
 use std::path::Path;
 
 /// The tree of `tests/fixtures/NAME/sysfs.txt` in a folder that goes with the returned value.
-pub fn lay_out(name: &str) -> tempfile::TempDir {
+pub(crate) fn lay_out(name: &str) -> tempfile::TempDir {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/fixtures")
         .join(name)
@@ -24,7 +25,7 @@ pub fn lay_out(name: &str) -> tempfile::TempDir {
 
 fn lay_line(root: &Path, line: &str) {
     let parent = |path: &Path| {
-        fs::create_dir_all(path.parent().expect("inside the tree")).expect("a folder can be made")
+        fs::create_dir_all(path.parent().expect("inside the tree")).expect("a folder can be made");
     };
     if let Some((path, content)) = line.split_once(" = ") {
         let path = root.join(path);

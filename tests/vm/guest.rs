@@ -2,6 +2,7 @@
 //!
 //! `fakeroce` has the truth in `/proc/fakeroce_values`; every test sets counters there and compares.
 
+#![allow(clippy::print_stdout, clippy::print_stderr)] // figures and reasons for whoever reads the test's output
 #![allow(clippy::disallowed_methods)] // tests start processes, wait and read files
 
 #[path = "../support/mod.rs"]

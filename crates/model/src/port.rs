@@ -93,6 +93,12 @@ pub struct Port {
 }
 
 impl Port {
+    /// True if it is a port of an RDMA device, not of a netdev alone.
+    #[must_use]
+    pub fn has_rdma(&self) -> bool {
+        self.rdma_index.is_some() || self.guid.is_some()
+    }
+
     /// True if `self` and `other` are the same device instance under the same names, so that what was opened for one
     /// still reads the other.
     #[must_use]
@@ -191,7 +197,7 @@ pub struct Pci {
     pub max: Option<PcieLink>,
 }
 
-/// Speed and width of a PCIe link.
+/// Speed and width of a `PCIe` link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PcieLink {
     /// Gigatransfers per second and lane.

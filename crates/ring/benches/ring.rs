@@ -23,7 +23,7 @@ fn ring(criterion: &mut Criterion) {
         let mut row = reader.row();
         let mut group = criterion.benchmark_group("ring");
         group.bench_function(BenchmarkId::new("latest", columns), |b| {
-            b.iter(|| black_box(reader.latest(&mut row)))
+            b.iter(|| black_box(reader.latest(&mut row)));
         });
         group.bench_function(BenchmarkId::new("at_or_before", columns), |b| {
             b.iter(|| black_box(reader.at_or_before(black_box(300_000), &mut row)));

@@ -1,5 +1,8 @@
 //! The command line.
 
+// Its comments are shown to people as help texts, where backticks would only disturb.
+#![allow(clippy::doc_markdown)]
+
 use crate::failure::Failure;
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;

@@ -37,7 +37,9 @@ fn row(criterion: &mut Criterion) {
     criterion.bench_function(&format!("row of {} columns", values.len()), |b| {
         b.iter(|| {
             now += 200_000_000;
-            values.iter_mut().for_each(|value| *value += 1000);
+            for value in &mut values {
+                *value += 1000;
+            }
             signals.row(
                 SourceKind::Ethtool,
                 Window {

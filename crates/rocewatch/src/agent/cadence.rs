@@ -23,7 +23,7 @@ impl Cadence {
     /// few reads.
     pub(super) fn observe(&mut self, cost: u64) {
         if self.cost == 0 {
-            self.cost = cost.min(100_000_000).max(1);
+            self.cost = cost.clamp(1, 100_000_000);
             return;
         }
         let sample = cost.min(self.cost.saturating_mul(4).max(1_000_000));

@@ -269,10 +269,7 @@ fn names(port: &Port) -> Vec<&str> {
 /// What is worth asking of a port. Counters of InfiniBand ports are left alone: on some boards they belong to the
 /// fabric manager, and every refused read is a line in the kernel's log.
 fn sources_of(port: &Port) -> impl Iterator<Item = SourceKind> {
-    let (rdma, netdev) = (
-        port.rdma_index.is_some() || port.guid.is_some(),
-        port.netdev.is_some(),
-    );
+    let (rdma, netdev) = (port.has_rdma(), port.netdev.is_some());
     let ethernet = port.link_layer != LinkLayer::InfiniBand;
     SourceKind::ALL
         .into_iter()

@@ -173,15 +173,14 @@ impl World {
         if now.saturating_sub(listed_at) > nanos(OPENING_LIMIT) {
             return None;
         }
-        let opening = self.ports.values().find_map(|view| {
+        self.ports.values().find_map(|view| {
             let source = view
                 .sources
                 .iter()
                 .find(|(_, source)| source.state == SourceState::Opening)?
                 .0;
             Some(format!("{source} of {} is being opened", view.port.device))
-        });
-        opening
+        })
     }
 
     /// Takes in what a lane or the registry tells.
@@ -370,7 +369,7 @@ fn find<'a>(
 
 /// Rails are the node's `RoCE` ports.
 fn is_rail(port: &Port) -> bool {
-    port.rdma_index.is_some() && port.link_layer != model::LinkLayer::InfiniBand
+    port.has_rdma() && port.link_layer != model::LinkLayer::InfiniBand
 }
 
 fn log_arrival(port: &Port, again: bool) {

@@ -135,7 +135,13 @@ fn place(view: &PortView) -> Vec<String> {
     }
     parts.extend(port.numa_node.map(|node| format!("NUMA node {node}")));
     parts.extend(port.gpu.as_ref().map(|gpu| match gpu.bridges {
-        Some(bridges) => format!("nearest GPU {} ({bridges} PCI bridges between)", gpu.address),
+        Some(bridges) => {
+            format!(
+                "nearest GPU {} ({} between)",
+                gpu.address,
+                counted(bridges.into(), "PCI bridge")
+            )
+        }
         None => format!("nearest GPU {} (by way of the CPU)", gpu.address),
     }));
     parts
@@ -189,12 +195,17 @@ fn remark(source: &SourceView) -> String {
             // Rounded to what a person reads; the exact interval is a metric.
             let interval = Duration::from_millis(interval.div_ceil(1_000_000));
             format!(
-                "{} counters every {}",
-                schema.columns.len(),
+                "{} every {}",
+                counted(schema.columns.len(), "counter"),
                 humantime::format_duration(interval)
             )
         }
-        (Some(schema), _) => format!("{} counters", schema.columns.len()),
+        (Some(schema), _) => counted(schema.columns.len(), "counter"),
         (None, _) => String::new(),
     }
+}
+
+fn counted(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }

@@ -53,9 +53,5 @@ pub(super) fn with_line(text: &str, error: &toml::de::Error) -> String {
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
-    text.as_bytes()[..offset.min(text.len())]
-        .iter()
-        .filter(|byte| **byte == b'\n')
-        .count()
-        + 1
+    text.get(..offset).unwrap_or(text).matches('\n').count() + 1
 }

@@ -35,7 +35,8 @@ struct SourceStatus {
 pub(crate) struct Port {
     id: String,
     device: String,
-    port: u32,
+    #[serde(rename = "port")]
+    number: u32,
     netdev: Option<String>,
     driver: String,
     firmware: Option<String>,
@@ -80,7 +81,8 @@ struct Gpu {
 #[derive(Serialize)]
 struct Gid {
     index: u32,
-    gid: String,
+    #[serde(rename = "gid")]
+    address: String,
     #[serde(rename = "type")]
     kind: &'static str,
     netdev: Option<String>,
@@ -88,7 +90,8 @@ struct Gid {
 
 #[derive(Serialize)]
 struct Source {
-    source: &'static str,
+    #[serde(rename = "source")]
+    name: &'static str,
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
@@ -148,7 +151,7 @@ impl Port {
         Self {
             id: port.id.to_string(),
             device: port.device.clone(),
-            port: port.id.number,
+            number: port.id.number,
             netdev: port.netdev.clone(),
             driver: port.driver.clone(),
             firmware: port.firmware.clone(),
@@ -190,7 +193,7 @@ impl Gid {
         };
         Self {
             index: gid.index,
-            gid: gid.gid.clone(),
+            address: gid.gid.clone(),
             kind,
             netdev: gid.netdev.clone(),
         }
@@ -201,7 +204,7 @@ impl Source {
     fn of(name: &'static str, view: &SourceView) -> Self {
         let why = view.state.why().or(view.failing.as_ref());
         Self {
-            source: name,
+            name,
             state: view.state.as_str(),
             reason: why.map(|why| why.reason),
             why: why.map(|why| why.detail.clone()),

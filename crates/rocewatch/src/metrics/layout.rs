@@ -3,7 +3,7 @@
 use super::number::Number;
 use super::series::{Cell, Place, PortValue, SourceValue};
 use super::text::{self, Format};
-use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, World};
+use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, SourceView, World};
 use crate::config::{Metrics, Raw};
 use catalog::{Direction, Family, FamilyKind, Index, Signal, Status};
 use model::SourceKind;
@@ -141,7 +141,7 @@ impl Builder<'_> {
     fn fill(&mut self, world: &World, config: &Metrics, started: f64) {
         match self.family.name {
             "build_info" => self.with(&[("version", env!("CARGO_PKG_VERSION"))], |b| {
-                b.add(Place::Constant(1.0))
+                b.add(Place::Constant(1.0));
             }),
             "up_since_seconds" => self.add(Place::Constant(started)),
             "ring_rows" => self.add(Place::RingRows),
@@ -168,14 +168,14 @@ impl Builder<'_> {
                 }
             }),
             "pfc_enabled" if view.pfc_mask().is_some() => {
-                self.per_priority(|b, p| b.add(port(V::PfcEnabled(p))))
+                self.per_priority(|b, p| b.add(port(V::PfcEnabled(p))));
             }
             "pfc_pause_ratio" => self.per_paused(view, Signals::Duration, |b, d, p| {
-                b.add(port(V::PauseRatio(d, p)))
+                b.add(port(V::PauseRatio(d, p)));
             }),
             "pfc_pause_upper_bound_ratio" => {
                 self.per_paused(view, Signals::XoffFrames, |b, d, p| {
-                    b.add(port(V::PauseUpperBound(d, p)))
+                    b.add(port(V::PauseUpperBound(d, p)));
                 });
             }
             "sampled_pause_ratio" => self.per_paused(view, Signals::Duration, |b, direction, priority| {
@@ -258,7 +258,7 @@ impl Builder<'_> {
                 "source_state" if source.state != SourceState::Opening => {
                     let reason = source.state.why().map_or("", |why| why.reason);
                     self.with(&[("state", source.state.as_str()), ("reason", reason)], |b| {
-                        b.add(Place::Constant(1.0))
+                        b.add(Place::Constant(1.0));
                     });
                 }
                 "source_stalled" => self.add(place(V::Stalled)),
@@ -321,11 +321,11 @@ impl Builder<'_> {
     fn buckets(&mut self, bounds: &[f64], place: impl Fn(Cell) -> Place) {
         for (at, bound) in bounds.iter().enumerate() {
             self.with(&[("le", &bound.to_string())], |b| {
-                b.add_named("_bucket", place(Cell::Bucket(at)))
+                b.add_named("_bucket", place(Cell::Bucket(at)));
             });
         }
         self.with(&[("le", "+Inf")], |b| {
-            b.add_named("_bucket", place(Cell::Bucket(bounds.len())))
+            b.add_named("_bucket", place(Cell::Bucket(bounds.len())));
         });
         self.add_named("_sum", place(Cell::Sum));
         self.add_named("_count", place(Cell::Count));
@@ -410,12 +410,7 @@ fn is_exposed(signal: Signal, index: Option<Index>) -> bool {
 
 fn ring_rows(ports: &[&PortView]) -> Number {
     let sources = ports.iter().flat_map(|view| view.sources.values());
-    Number::count(
-        sources
-            .filter_map(|source| source.ring())
-            .map(|(rows, _)| rows)
-            .sum(),
-    )
+    Number::count(sources.filter_map(SourceView::ring).map(|(rows, _)| rows).sum())
 }
 
 fn port_labels(view: &PortView) -> Vec<(&'static str, String)> {

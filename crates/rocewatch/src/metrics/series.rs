@@ -71,10 +71,14 @@ impl PortValue {
                 return signals.value(slot).map(|value| Number::Scaled(value, scale));
             }
             Self::UtilizationHistogram(direction, cell) => {
-                return histogram(signals.utilization_histogram(direction)?, cell);
+                return signals
+                    .utilization_histogram(direction)
+                    .map(|found| histogram(found, cell));
             }
             Self::PauseHistogram(direction, priority, cell) => {
-                return histogram(signals.pause_histogram(direction, priority)?, cell);
+                return signals
+                    .pause_histogram(direction, priority)
+                    .map(|found| histogram(found, cell));
             }
             Self::PfcEnabled(priority) => {
                 let enabled = view.pfc_mask()? & (1 << priority) != 0;
@@ -93,12 +97,12 @@ impl PortValue {
     }
 }
 
-fn histogram(histogram: &Histogram, cell: Cell) -> Option<Number> {
-    Some(match cell {
+fn histogram(histogram: &Histogram, cell: Cell) -> Number {
+    match cell {
         Cell::Bucket(at) => Number::count(histogram.cumulative(at)),
         Cell::Sum => Number::Float(histogram.sum()),
         Cell::Count => Number::count(histogram.count()),
-    })
+    }
 }
 
 impl SourceValue {
