@@ -28,8 +28,11 @@ enum Event {
     Ports(Vec<Arc<Port>>),
     /// The ports could not be listed; those known stay.
     ListingFailed(String),
-    /// A port is watched through this source from now on.
-    Watched { job: Arc<JobId>, health: Arc<Health> },
+    /// A port is watched through these sources, all that it may have, from now on.
+    Watched {
+        port: PortId,
+        sources: Vec<(Arc<JobId>, Arc<Health>)>,
+    },
     /// The source has a new track.
     Opened {
         job: Arc<JobId>,
@@ -49,6 +52,8 @@ enum Event {
 #[derive(Debug, PartialEq, Eq)]
 struct JobId {
     port: PortId,
+    /// The name that people know the device by.
+    device: String,
     source: SourceKind,
     epoch: u64,
 }

@@ -77,7 +77,7 @@ struct Registry {
 
 struct Watched {
     port: Arc<Port>,
-    sources: Vec<(SourceKind, Arc<Health>)>,
+    sources: Vec<(Arc<JobId>, Arc<Health>)>,
 }
 
 impl Registry {
@@ -160,25 +160,28 @@ impl Registry {
     fn watch(&mut self, id: PortId, port: Arc<Port>) {
         self.epoch += 1;
         let sources: Vec<_> = sources_of(&port)
-            .map(|source| (source, Arc::new(Health::default())))
+            .map(|source| {
+                let job = JobId {
+                    port: id.clone(),
+                    device: port.device.clone(),
+                    source,
+                    epoch: self.epoch,
+                };
+                (Arc::new(job), Arc::new(Health::default()))
+            })
             .collect();
-        for (source, health) in &sources {
-            let job = Arc::new(JobId {
-                port: id.clone(),
-                source: *source,
-                epoch: self.epoch,
-            });
-            self.tell(Event::Watched {
-                job: Arc::clone(&job),
-                health: Arc::clone(health),
-            });
+        self.tell(Event::Watched {
+            port: id.clone(),
+            sources: sources.clone(),
+        });
+        for (job, health) in &sources {
             let assignment = Assignment {
-                id: job,
+                id: Arc::clone(job),
                 port: Arc::clone(&port),
                 health: Arc::clone(health),
             };
             self.lanes
-                .send(*source, &id.device, Command::Add(assignment), &self.config);
+                .send(job.source, &id.device, Command::Add(assignment), &self.config);
         }
         self.watched.insert(id, Watched { port, sources });
     }
@@ -222,10 +225,10 @@ impl Registry {
             if ifindex.is_some() && watched.port.ifindex != ifindex {
                 continue;
             }
-            for (source, health) in &watched.sources {
-                let asked = sources.contains(source) && (health.ask_reread() | health.ask_reopen());
+            for (job, health) in &watched.sources {
+                let asked = sources.contains(&job.source) && (health.ask_reread() | health.ask_reopen());
                 if asked {
-                    self.lanes.wake(*source, &watched.port.id.device);
+                    self.lanes.wake(job.source, &watched.port.id.device);
                 }
             }
         }

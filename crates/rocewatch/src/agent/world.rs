@@ -43,7 +43,9 @@ pub(crate) struct PortView {
     pub(crate) signals: PortSignals,
     /// Its sources, as far as they are asked at all.
     pub(crate) sources: BTreeMap<SourceKind, SourceView>,
-    /// Every source has been opened, or has had its time: which of them serves which signal is decided.
+    /// Since when it is known which sources it may have.
+    watched_at: Option<u64>,
+    /// Which source serves which signal is decided.
     settled: bool,
 }
 
@@ -173,14 +175,8 @@ impl World {
         if now.saturating_sub(listed_at) > nanos(OPENING_LIMIT) {
             return None;
         }
-        self.ports.values().find_map(|view| {
-            let source = view
-                .sources
-                .iter()
-                .find(|(_, source)| source.state == SourceState::Opening)?
-                .0;
-            Some(format!("{source} of {} is being opened", view.port.device))
-        })
+        let opening = self.ports.values().find(|view| !view.settled)?;
+        Some(format!("the sources of {} are being opened", opening.port.device))
     }
 
     /// Takes in what a lane or the registry tells.
@@ -193,7 +189,7 @@ impl World {
                 }
                 self.listing_error = Some(what);
             }
-            Event::Watched { job, health } => self.start_watching(job, health),
+            Event::Watched { port, sources } => self.start_watching(&port, sources),
             Event::Opened { job, schema, reader } => self.open_track(&job, schema, &reader),
             Event::Closed { job, state } => self.close_track(&job, state),
             Event::Missed { job, why } => self.count_error(&job, why),
@@ -246,24 +242,16 @@ impl World {
         }
     }
 
-    fn start_watching(&mut self, job: Arc<JobId>, health: Arc<Health>) {
-        let Some(view) = self.ports.get_mut(&job.port) else {
+    fn start_watching(&mut self, port: &PortId, sources: Vec<(Arc<JobId>, Arc<Health>)>) {
+        let Some(view) = self.ports.get_mut(port) else {
             return;
         };
+        view.watched_at = Some(self.clock.now());
+        view.sources = sources
+            .into_iter()
+            .map(|(job, health)| (job.source, SourceView::new(job, health)))
+            .collect();
         self.generation += 1;
-        view.sources.insert(
-            job.source,
-            SourceView {
-                job,
-                state: SourceState::Opening,
-                health,
-                errors: BTreeMap::new(),
-                failing: None,
-                stalled: false,
-                fresh: false,
-                track: None,
-            },
-        );
     }
 
     fn open_track(&mut self, job: &JobId, schema: Arc<Schema>, reader: &ring::Reader) {
@@ -273,7 +261,7 @@ impl World {
         // The rows of the former track come first.
         view.drain(signals);
         if let SourceState::Failed(why) = &view.state {
-            tracing::info!(port = %job.port, source = %job.source, "the source works again, after: {why}");
+            tracing::info!(device = %job.device, source = %job.source, "the source works again, after: {why}");
         }
         signals.open(Arc::clone(&schema));
         let row = reader.row();
@@ -296,7 +284,7 @@ impl World {
         if let SourceState::Failed(why) = &state {
             *view.errors.entry(why.reason).or_default() += 1;
             if !matches!(view.state, SourceState::Failed(_)) {
-                tracing::warn!(port = %job.port, source = %job.source, "the source cannot be opened: {why}");
+                tracing::warn!(device = %job.device, source = %job.source, "the source cannot be opened: {why}");
             }
         }
         if view.track.take().is_some() {
@@ -317,7 +305,7 @@ impl World {
             self.generation += 1;
         }
         if view.failing.is_none() {
-            tracing::warn!(port = %job.port, source = %job.source, "reading fails: {why}");
+            tracing::warn!(device = %job.device, source = %job.source, "reading fails: {why}");
         }
         view.failing = Some(why);
     }
@@ -327,22 +315,15 @@ impl World {
             return;
         };
         if let Some(why) = view.failing.take() {
-            tracing::info!(port = %job.port, source = %job.source, "reading works again, after: {why}");
+            tracing::info!(device = %job.device, source = %job.source, "reading works again, after: {why}");
         }
     }
 
     /// Takes in all rows since the last time, and looks who hangs.
     pub(super) fn update(&mut self, now: u64) {
-        let opening_is_over = self
-            .listed_at
-            .is_some_and(|listed| now.saturating_sub(listed) > nanos(OPENING_LIMIT));
         for view in self.ports.values_mut() {
             let before = view.signals.layouts();
-            let opening = |source: &SourceView| source.state == SourceState::Opening;
-            if !view.settled && (opening_is_over || !view.sources.values().any(opening)) {
-                view.settled = true;
-                view.signals.settle();
-            }
+            view.settle(now);
             for (kind, source) in &mut view.sources {
                 source.drain(&mut view.signals);
                 source.watch_stall(&view.port, *kind, now);
@@ -393,12 +374,26 @@ impl PortView {
             rail,
             signals,
             sources: BTreeMap::new(),
+            watched_at: None,
             settled: false,
         }
     }
 }
 
 impl SourceView {
+    fn new(job: Arc<JobId>, health: Arc<Health>) -> Self {
+        Self {
+            job,
+            state: SourceState::Opening,
+            health,
+            errors: BTreeMap::new(),
+            failing: None,
+            stalled: false,
+            fresh: false,
+            track: None,
+        }
+    }
+
     fn drain(&mut self, signals: &mut PortSignals) {
         let Some(track) = &mut self.track else { return };
         loop {
@@ -408,7 +403,7 @@ impl SourceView {
                     signals.row(self.job.source, track.row.window, &track.row.values);
                 }
                 ring::Next::Lost(rows) => {
-                    tracing::debug!(port = %self.job.port, source = %self.job.source, rows, "rows were overwritten unread");
+                    tracing::debug!(device = %self.job.device, source = %self.job.source, rows, "rows were overwritten unread");
                 }
                 ring::Next::None => return,
             }
@@ -441,6 +436,21 @@ impl SourceView {
 }
 
 impl PortView {
+    /// Decides which source serves which signal, once every source has been opened or has had its time.
+    fn settle(&mut self, now: u64) {
+        let Some(watched_at) = self.watched_at.filter(|_| !self.settled) else {
+            return;
+        };
+        let opening = self
+            .sources
+            .values()
+            .any(|source| source.state == SourceState::Opening);
+        if !opening || now.saturating_sub(watched_at) > nanos(OPENING_LIMIT) {
+            self.settled = true;
+            self.signals.settle();
+        }
+    }
+
     /// The present value of a setting or gauge of the port, in the driver's unit.
     fn setting(&self, signal: Signal) -> Option<u64> {
         let slot = self

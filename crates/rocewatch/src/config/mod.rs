@@ -413,6 +413,32 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_shows_every_key_with_its_default() {
+        let readme = include_str!("../../../../README.md");
+        let block = readme
+            .split_once("All keys, with their defaults:\n")
+            .expect("the README has the block")
+            .1;
+        let block: String = block
+            .lines()
+            .take_while(|line| !line.starts_with('#'))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        assert_eq!(Config::parse(&block), Ok(Config::default()));
+        let keys = |table: &toml::Table| {
+            let nested = table
+                .values()
+                .filter_map(toml::Value::as_table)
+                .map(toml::Table::len)
+                .sum::<usize>();
+            table.len() + nested
+        };
+        let shown: toml::Table = block.parse().expect("it is TOML");
+        let all = toml::Table::try_from(Config::default()).expect("the configuration is a table");
+        assert_eq!(keys(&shown), keys(&all), "a key is missing in the README");
+    }
+
+    #[test]
     fn devices_are_chosen_by_any_of_their_names() {
         let config =
             Config::parse("[devices]\ninclude = [\"mlx5_*\"]\nexclude = [\"0000:1a:*\", \"eth7\"]\n")
