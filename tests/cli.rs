@@ -198,3 +198,121 @@ fn the_demo_says_everywhere_that_it_is_one() {
             .all(|(series, _)| series.contains("simulated"))
     );
 }
+
+#[test]
+fn the_service_manager_is_told_when_it_is_ready_that_it_lives_and_when_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let environment = [
+        ("NOTIFY_SOCKET", path.to_str().unwrap()),
+        ("WATCHDOG_USEC", "400000"),
+    ];
+    let daemon = Daemon::start_with(&["demo"], &environment);
+    let mut heard = String::new();
+    let mut hear_until = |words: &str| {
+        while !heard.contains(words) {
+            let mut message = [0; 1024];
+            let length = socket
+                .recv(&mut message)
+                .unwrap_or_else(|error| panic!("{words} was never said ({error}): {heard}"));
+            heard.push_str(std::str::from_utf8(&message[..length]).unwrap());
+            heard.push('\n');
+        }
+        heard.clear();
+    };
+    hear_until("READY=1");
+    hear_until("WATCHDOG=1");
+    hear_until("WATCHDOG=1");
+    daemon.signal("HUP");
+    hear_until("RELOADING=1");
+    hear_until("READY=1");
+    daemon.terminate();
+    hear_until("STOPPING=1");
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_made_says_so() {
+    assert_fails(
+        &run(&["demo", "--state", "/proc/nowhere", "--listen", "127.0.0.1:0"]),
+        1,
+        &["/proc/nowhere", "--state"],
+    );
+}
+
+#[test]
+fn what_is_not_there_and_what_is_too_large_is_refused() {
+    let daemon = Daemon::start(&["demo"]);
+    let (head, body) = daemon.get("/metric", &[]);
+    assert!(head.starts_with("HTTP/1.1 404"), "{head}");
+    assert!(String::from_utf8(body).unwrap().contains("/ lists what there is"));
+    let (head, _) = daemon.get("/metrics", &["Content-Length: 1000000"]);
+    assert!(head.starts_with("HTTP/1.1 413"), "{head}");
+    let long = format!("X: {}", "x".repeat(100_000));
+    let (head, _) = daemon.get("/metrics", &[&long]);
+    assert!(head.starts_with("HTTP/1.1 431"), "{head}");
+    assert!(daemon.scrape().len() > 100);
+}
+
+#[test]
+fn clients_that_say_nothing_are_let_go_and_hold_up_nobody_for_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(tree.path().join("class/net")).unwrap();
+    let path = config(
+        folder.path(),
+        "[http]\nmax_connections = 2\nheader_timeout = \"300ms\"\n",
+    );
+    let daemon = Daemon::start(&["run", "--config", &path, "--sysfs", tree.path().to_str().unwrap()]);
+    // Twice as many as there are places, each silent in the middle of its request.
+    let silent: Vec<_> = (0..4)
+        .map(|_| {
+            let mut client = std::net::TcpStream::connect(daemon.address()).unwrap();
+            std::io::Write::write_all(&mut client, b"GET /metrics HTTP/1.1\r\n").unwrap();
+            client
+        })
+        .collect();
+    assert!(daemon.text("/healthz").contains("ok"));
+    drop(silent);
+}
+
+/// Runs the binary as a user that may do nothing; `None` if this test may not change its user.
+fn run_as_nobody(arguments: &[&str]) -> Option<Output> {
+    let folder = tempfile::tempdir().unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).unwrap();
+    let program = folder.path().join("rocewatch");
+    std::fs::copy(support::binary(), &program).unwrap();
+    let mut command = std::process::Command::new(program);
+    std::os::unix::process::CommandExt::uid(&mut command, 65534);
+    std::os::unix::process::CommandExt::gid(&mut command, 65534);
+    match command.args(arguments).output() {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
+        output => Some(output.unwrap()),
+    }
+}
+
+#[test]
+fn without_permission_the_message_says_which_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = config(folder.path(), "");
+    let secret = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&path, secret).unwrap();
+    let Some(output) = run_as_nobody(&["run", "--config", &path]) else {
+        return;
+    };
+    assert_fails(&output, 64, &[&path, "check the path and its permissions"]);
+    let Some(output) = run_as_nobody(&["demo", "--listen", "127.0.0.1:7"]) else {
+        return;
+    };
+    assert_fails(
+        &output,
+        1,
+        &["127.0.0.1:7", "ports below 1024 need a privilege", "--listen"],
+    );
+    let Some(output) = run_as_nobody(&["demo", "--state", "/root/state", "--listen", "127.0.0.1:0"]) else {
+        return;
+    };
+    assert_fails(&output, 1, &["/root/state", "--state"]);
+}

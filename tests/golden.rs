@@ -35,16 +35,10 @@ const VARYING: [&str; 11] = [
 fn daemon_on_fixture(tree: &tempfile::TempDir) -> Daemon {
     let daemon = Daemon::start(&["run", "--sysfs", tree.path().to_str().expect("paths are text")]);
     daemon.wait_until_ready();
-    let all_read = |metrics: &Metrics| {
-        let mut sources = metrics.all("rocewatch_samples_total", &[]).peekable();
-        sources.peek().is_some() && sources.all(|(_, samples)| samples >= 3.0)
-    };
     daemon.wait_for("every source was read", Duration::from_secs(10), |metrics| {
-        let settings = [("source", "settings")];
-        let slow = metrics
-            .all("rocewatch_samples_total", &settings)
-            .all(|(_, samples)| samples >= 1.0);
-        slow && metrics.all("rocewatch_port_speed_bytes_per_second", &[]).count() == 2 || all_read(metrics)
+        metrics
+            .all("rocewatch_samples_total", &[])
+            .all(|(_, samples)| samples >= 1.0)
     });
     // Rates over a window need rows that span it.
     std::thread::sleep(Duration::from_millis(2500));

@@ -36,8 +36,14 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Starts `rocewatch COMMAND ARGUMENTS --listen 127.0.0.1:0` and waits until it serves.
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_with(arguments, &[])
+    }
+
+    /// The same with these environment variables.
+    pub(crate) fn start_with(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut child = Command::new(binary())
             .args(arguments)
+            .envs(environment.iter().copied())
             .args(["--listen", "127.0.0.1:0"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())

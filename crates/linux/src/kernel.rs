@@ -6,7 +6,7 @@ use crate::tree::Tree;
 use crate::{changes, dcb, ethtool, link, ports, rdma, settings};
 use model::{Changes, Host, LinkLayer, Opened, Port, SourceKind, Why};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
 /// How to read a kernel.
@@ -25,6 +25,14 @@ impl Default for Options {
             every_statistic: false,
         }
     }
+}
+
+/// The release of the kernel whose procfs is at `procfs`, as `uname -r` prints it; `None` if it cannot be read.
+#[must_use]
+pub fn release(procfs: &Path) -> Option<String> {
+    Tree::open(procfs)
+        .and_then(|tree| tree.read_string("sys/kernel/osrelease"))
+        .ok()
 }
 
 /// What every source is opened with.

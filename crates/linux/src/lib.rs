@@ -32,5 +32,5 @@ mod warm;
 
 pub(crate) use errno::why_from_errno;
 pub(crate) use kernel::Context;
-pub use kernel::{Kernel, Options};
+pub use kernel::{Kernel, Options, release};
 pub(crate) use tree::Tree;

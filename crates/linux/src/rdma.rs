@@ -66,6 +66,10 @@ pub(crate) fn open_device_counters(ctx: &Context, port: &Port) -> Opened {
         return Opened::NotApplicable(Why::new("first_port_only", detail));
     }
     let directory = format!("class/infiniband/{}/hw_counters", port.device);
+    if !ctx.tree.exists(&directory) {
+        let detail = format!("{} has no counters of the device as a whole", port.device);
+        return Opened::NotApplicable(Why::new("ENOENT", detail));
+    }
     let kept = Kept {
         port,
         source: SourceKind::DeviceCounters,

@@ -2,7 +2,7 @@
 
 use crate::row::{Row, Window};
 use crate::slots::Slots;
-use crate::sync::{Arc, Ordering};
+use crate::sync::{Arc, Ordering, spin_loop};
 
 /// Reads rows of a ring by number or time. A copy reads the same ring.
 #[derive(Clone)]
@@ -90,7 +90,7 @@ impl Reader {
                 None => return false,
                 // It can be overwritten meanwhile, but only by newer ones.
                 Some(newest) if self.read(newest, row).is_ok() => return true,
-                Some(_) => {}
+                Some(_) => spin_loop(),
             }
         }
     }

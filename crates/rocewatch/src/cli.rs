@@ -84,7 +84,7 @@ pub(crate) struct Serve {
     /// Address to serve on [default: 127.0.0.1:14791].
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Directory that the daemon may write to.
+    /// Directory for what the daemon keeps, made if it is not there. Nothing is kept there yet.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 }

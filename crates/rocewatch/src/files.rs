@@ -3,6 +3,12 @@
 use std::io;
 use std::path::Path;
 
+/// Makes sure that there is a directory.
+#[allow(clippy::disallowed_methods)] // this is the place
+pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)
+}
+
 /// A configuration file's text.
 #[allow(clippy::disallowed_methods)] // this is the place
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {

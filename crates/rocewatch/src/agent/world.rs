@@ -436,6 +436,11 @@ impl SourceView {
 }
 
 impl PortView {
+    /// True once every source has been opened or has had its time.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled
+    }
+
     /// Decides which source serves which signal, once every source has been opened or has had its time.
     fn settle(&mut self, now: u64) {
         let Some(watched_at) = self.watched_at.filter(|_| !self.settled) else {

@@ -5,13 +5,14 @@ use crate::cli::Serve;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::files;
 use crate::http::{self, App};
 use crate::logging;
 use crate::metrics::Exposition;
 use crate::service;
 use model::Host;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -25,6 +26,8 @@ pub(super) struct Daemon {
     pub(super) config: Config,
     pub(super) config_file: Option<PathBuf>,
     pub(super) serve: Serve,
+    /// Release of the kernel that is watched.
+    pub(super) kernel: Option<String>,
     /// Said wherever a person looks, if the numbers are not real.
     pub(super) simulated: Option<String>,
     pub(super) clock: Clock,
@@ -49,10 +52,12 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         mut config,
         config_file,
         serve,
+        kernel,
         simulated,
         clock,
     } = daemon;
     config.listen = serve.listen.unwrap_or(config.listen);
+    prepare_state(serve.state.as_deref())?;
     let log = logging::start(&config.log)?;
     let listener = http::bind(config.listen).await?;
     let address = listener
@@ -88,6 +93,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         agent,
         exposition,
         clock,
+        kernel,
         simulated,
     });
     let router = http::router(Arc::clone(&app), &limits);
@@ -98,6 +104,16 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     service::stopping();
     tracing::info!("ending");
     Ok(())
+}
+
+fn prepare_state(directory: Option<&Path>) -> Result<(), Failure> {
+    let Some(directory) = directory else { return Ok(()) };
+    files::make_directory(directory).map_err(|error| {
+        Failure::Runtime(format!(
+            "cannot use {} to keep state in: {error}; give the user that runs rocewatch a directory with --state",
+            directory.display()
+        ))
+    })
 }
 
 /// Tells the service manager when everything that can be sampled is being sampled.

@@ -28,6 +28,7 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
         config,
         config_file: options.config,
         serve: options.serve,
+        kernel: linux::release(&options.tree.procfs),
         simulated: None,
         clock,
     })
@@ -44,6 +45,7 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
         config: Config::default(),
         config_file: None,
         serve: options.serve,
+        kernel: None,
         simulated: Some(notice),
         clock,
     })

@@ -45,11 +45,10 @@ fn wait_until_answered(agent: &Agent, clock: Clock) {
         let _ = never.recv_timeout(POLL);
         let world = agent.world();
         let answered = |view: &PortView| {
-            view.sources.values().all(|source| match source.state {
-                SourceState::Opening => false,
-                SourceState::Active => source.fresh || source.failing.is_some(),
-                SourceState::NotApplicable(_) | SourceState::Failed(_) => true,
-            })
+            let read = |source: &SourceView| {
+                source.state != SourceState::Active || source.fresh || source.failing.is_some()
+            };
+            view.is_settled() && view.sources.values().all(read)
         };
         if world.listing_error().is_some() || (world.is_listed() && world.ports().all(answered)) {
             return;

@@ -9,9 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Serialize)]
 pub(crate) struct Status {
     version: &'static str,
-    /// Set if the numbers are not of this machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    simulated: Option<String>,
+    #[serde(flatten)]
+    facts: AgentFacts,
     started: String,
     uptime_seconds: f64,
     ready: bool,
@@ -20,6 +19,17 @@ pub(crate) struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     listing_error: Option<String>,
     sources: Vec<SourceStatus>,
+}
+
+/// What does not change while the agent runs.
+#[derive(Serialize)]
+pub(crate) struct AgentFacts {
+    /// Release of the kernel that is watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kernel: Option<String>,
+    /// Set if the numbers are not of this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) simulated: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -110,7 +120,7 @@ struct Source {
 
 impl Status {
     /// The agent as `world` has it.
-    pub(crate) fn of(world: &World, clock: Clock, simulated: Option<&str>) -> Self {
+    pub(crate) fn of(world: &World, clock: Clock, facts: AgentFacts) -> Self {
         let now = clock.now();
         let not_ready_because = world.not_ready(now);
         let sources = world
@@ -125,7 +135,7 @@ impl Status {
             .collect();
         Self {
             version: env!("CARGO_PKG_VERSION"),
-            simulated: simulated.map(str::to_owned),
+            facts,
             started: humantime::format_rfc3339_seconds(clock.started_at()).to_string(),
             uptime_seconds: now as f64 / 1e9,
             ready: not_ready_because.is_none(),

@@ -26,6 +26,8 @@ pub(crate) struct App {
     pub(crate) agent: Agent,
     pub(crate) exposition: Exposition,
     pub(crate) clock: Clock,
+    /// Release of the kernel that is watched.
+    pub(crate) kernel: Option<String>,
     /// Said wherever a person looks, if the numbers are not real.
     pub(crate) simulated: Option<String>,
 }
@@ -96,11 +98,11 @@ async fn readyz(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn status(State(app): State<Arc<App>>) -> Json<api::Status> {
-    Json(api::Status::of(
-        &app.agent.world(),
-        app.clock,
-        app.simulated.as_deref(),
-    ))
+    let facts = api::AgentFacts {
+        kernel: app.kernel.clone(),
+        simulated: app.simulated.clone(),
+    };
+    Json(api::Status::of(&app.agent.world(), app.clock, facts))
 }
 
 async fn ports(State(app): State<Arc<App>>) -> Json<Vec<api::Port>> {
