@@ -4,6 +4,7 @@
 //! name and labels written in advance, and an exposition is a walk along it that copies prefixes and prints numbers.
 //! It is made at most once for each change of the values, when the first scraper asks, and shared by all.
 
+mod gzip;
 mod layout;
 mod number;
 mod own;
@@ -15,11 +16,9 @@ pub(crate) use text::{Encoding, Format};
 use crate::agent::Agent;
 use crate::config::Metrics;
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use gzip::Gzip;
 use layout::Layout;
 use own::Own;
-use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 /// Makes expositions and keeps the newest.
@@ -36,6 +35,7 @@ struct State {
     updated: u64,
     pages: [Option<Bytes>; 4],
     buffer: Vec<u8>,
+    gzip: Gzip,
 }
 
 impl Exposition {
@@ -47,6 +47,7 @@ impl Exposition {
             updated: 0,
             pages: Default::default(),
             buffer: Vec::new(),
+            gzip: Gzip::new(),
         };
         Self {
             own: Own::new(),
@@ -95,7 +96,7 @@ impl Exposition {
         match encoding {
             Encoding::Identity => plain,
             Encoding::Gzip => state.pages[place(format, encoding)]
-                .get_or_insert_with(|| gzip(&plain))
+                .get_or_insert_with(|| state.gzip.pack(&plain))
                 .clone(),
         }
     }
@@ -103,12 +104,4 @@ impl Exposition {
 
 fn place(format: Format, encoding: Encoding) -> usize {
     2 * usize::from(format == Format::OpenMetrics) + usize::from(encoding == Encoding::Gzip)
-}
-
-/// Level 1: compressing costs several times more than encoding, and higher levels save little.
-fn gzip(plain: &[u8]) -> Bytes {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 8), Compression::fast());
-    let written = encoder.write_all(plain);
-    debug_assert!(written.is_ok(), "writing to memory cannot fail");
-    encoder.finish().unwrap_or_default().into()
 }
