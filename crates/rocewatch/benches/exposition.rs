@@ -75,8 +75,12 @@ fn series(family: u64) -> Vec<Series> {
 /// As `metrics::layout` does it.
 struct Prepared {
     prefixes: String,
-    families: Vec<(String, Vec<(Range<usize>, u64)>)>,
+    /// Each family's header, and its series.
+    families: Vec<(String, Vec<Line>)>,
 }
+
+/// Where a series' prefix is, and its value.
+type Line = (Range<usize>, u64);
 
 impl Prepared {
     fn of(families: &[Family]) -> Self {
