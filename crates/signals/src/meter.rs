@@ -1,5 +1,6 @@
 //! The rate of one quantity over the last window, and from one sample to the next.
 
+use ring::Window;
 use std::collections::VecDeque;
 
 /// Follows a quantity that only grows.
@@ -48,18 +49,24 @@ impl Meter {
         self.points.clear();
     }
 
-    /// Takes in an amount at a time; gives the step from the sample before.
+    /// Takes in an amount at the time of its read; gives the step from the sample before.
     ///
-    /// Of a driver that refreshes more slowly than it is read, only the reads that show a refresh are samples: the
-    /// amounts between are old, and would show nothing and then several times too much.
-    pub(crate) fn push(&mut self, now: u64, amount: u64) -> Option<Growth> {
+    /// Two kinds of reads are no samples, so that the step from the sample before to the one behind is wider instead:
+    /// one that took more than a tenth of the step, since nobody knows when within it the amount was taken; and, of a
+    /// driver that refreshes more slowly than it is read, one that shows no refresh, since its amount is old and would
+    /// show nothing and then several times too much.
+    pub(crate) fn push(&mut self, window: Window, amount: u64) -> Option<Growth> {
+        let now = window.midpoint();
         let Some(&(before, last)) = self.points.back() else {
-            self.points.push_back((now, amount));
+            if window.length() <= self.window / 10 {
+                self.points.push_back((now, amount));
+            }
             return None;
         };
         let elapsed = now.saturating_sub(before);
         let old = self.refresh > 0 && amount == last && elapsed < 2 * self.refresh;
-        if elapsed == 0 || old {
+        let blurred = window.length() > elapsed / 10;
+        if elapsed == 0 || old || blurred {
             return None;
         }
         while self.points.len() > 1 && now.saturating_sub(self.points[1].0) >= self.window {
@@ -89,6 +96,17 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    fn at(ms: u64) -> Window {
+        took(ms, 0)
+    }
+
+    fn took(ms: u64, length_ms: u64) -> Window {
+        Window {
+            began: ms * MS,
+            ended: (ms + length_ms) * MS,
+        }
+    }
+
     fn rate(meter: &Meter) -> f64 {
         meter.growth().expect("two points").per_second()
     }
@@ -96,10 +114,10 @@ mod tests {
     #[test]
     fn a_rate_is_taken_by_the_real_time_between_reads() {
         let mut meter = Meter::new(Vec::new(), 1000 * MS, 0);
-        assert_eq!(meter.push(0, 0), None);
+        assert_eq!(meter.push(at(0), 0), None);
         // Three reads at uneven times of something that grows by 5 a millisecond.
-        for at in [130, 310, 1400] {
-            let step = meter.push(at * MS, at * 5).expect("a step");
+        for ms in [130, 310, 1400] {
+            let step = meter.push(at(ms), ms * 5).expect("a step");
             assert!((step.per_second() - 5000.0).abs() < 1e-6);
         }
         assert!((rate(&meter) - 5000.0).abs() < 1e-6);
@@ -110,7 +128,7 @@ mod tests {
         let mut meter = Meter::new(Vec::new(), 1000 * MS, 0);
         // Fast until 5 s, then still.
         for tenth in 0..100u64 {
-            meter.push(tenth * 100 * MS, tenth.min(50) * 1000);
+            meter.push(at(tenth * 100), tenth.min(50) * 1000);
         }
         assert!(rate(&meter).abs() < 1e-9);
         assert!(meter.points.len() <= 12, "{}", meter.points.len());
@@ -122,7 +140,7 @@ mod tests {
         let mut steps = Vec::new();
         for read in 0..60u64 {
             // Read every 200 ms, refreshed every second, 1000 a second.
-            steps.extend(meter.push(read * 200 * MS, read * 200 / 1000 * 1000));
+            steps.extend(meter.push(at(read * 200), read * 200 / 1000 * 1000));
         }
         assert_eq!(steps.len(), 11);
         assert!(
@@ -130,5 +148,15 @@ mod tests {
             "{steps:?}"
         );
         assert!((rate(&meter) - 1000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_read_that_took_a_large_part_of_the_step_widens_it() {
+        let mut meter = Meter::new(Vec::new(), 1000 * MS, 0);
+        meter.push(at(0), 0);
+        // It began at 200 ms and was answered at 300 ms: nobody knows when the amount was taken.
+        assert_eq!(meter.push(took(200, 100), 1000), None);
+        let step = meter.push(took(400, 10), 2025).expect("a step");
+        assert!((step.per_second() - 5000.0).abs() < 1e-6, "{step:?}");
     }
 }

@@ -141,7 +141,6 @@ impl PortSignals {
             return;
         };
         self.quality.resets += track.row(window, values);
-        let now = window.midpoint();
         match source {
             SourceKind::Settings => self.take_speed(),
             SourceKind::Dcb => self.take_pfc_mask(),
@@ -157,7 +156,7 @@ impl PortSignals {
             let Some(amount) = amount(track, &meter.parts) else {
                 continue;
             };
-            let Some(step) = meter.push(now, amount) else {
+            let Some(step) = meter.push(window, amount) else {
                 continue;
             };
             match quantity.sample(step, speed) {
