@@ -47,7 +47,7 @@ pub(crate) struct Run {
 /// Options of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// What happens on the simulated server; without a name, a tour of all.
+    /// What happens on the simulated server: healthy, incast, pfc-storm, link-flap, or tour, which plays all of them.
     #[arg(long, value_name = "NAME", default_value = "tour")]
     pub(crate) scenario: sim::Scenario,
     /// Number that the simulation's chance comes from: the same number gives the same run.

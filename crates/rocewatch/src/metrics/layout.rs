@@ -8,6 +8,7 @@ use crate::config::{Metrics, Raw};
 use catalog::{Direction, Family, FamilyKind, Index, Signal, Status};
 use model::SourceKind;
 use signals::Histogram;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// All series, family by family, with everything but their values written in advance.
@@ -223,8 +224,10 @@ impl Builder<'_> {
         }
     }
 
-    /// Counters under the driver's own names.
+    /// Counters under the driver's own names. A name that two of the sources have is the first one's: no series may
+    /// stand twice.
     fn raw(&mut self, at: usize, view: &PortView, kinds: &[SourceKind], choice: Raw) {
+        let mut names = BTreeSet::new();
         for kind in kinds {
             let Some(schema) = view.sources.get(kind).and_then(|source| source.schema()) else {
                 continue;
@@ -237,7 +240,7 @@ impl Builder<'_> {
                         .meaning
                         .is_some_and(|meaning| !is_exposed(meaning.signal(), meaning.index)),
                 };
-                if wanted {
+                if wanted && names.insert(&column.name) {
                     self.with(&[("counter", &column.name)], |b| {
                         b.add(Place::Source(at, *kind, SourceValue::Raw(i)));
                     });
