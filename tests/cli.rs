@@ -316,3 +316,52 @@ fn without_permission_the_message_says_which_is_missing() {
     };
     assert_fails(&output, 1, &["/root/state", "--state"]);
 }
+
+#[test]
+fn explain_knows_counters_signals_and_metrics() {
+    let says = |name: &str| {
+        let output = run(&["explain", name]);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let counter = says("rx_prio3_pause_duration");
+    for words in [
+        "ethtool of mlx5_core",
+        "pfc.rx_pause_duration, priority 3, rx",
+        "microseconds",
+        "rocewatch_pfc_pause_seconds_total",
+    ] {
+        assert!(counter.contains(words), "{words:?} is not in\n{counter}");
+    }
+    let signal = says("cnp.tx");
+    for driver in ["mlx5_ib", "bnxt_re", "irdma"] {
+        assert!(
+            signal.contains(&format!("hw_counters of {driver}")),
+            "{driver} is not in\n{signal}"
+        );
+    }
+    assert!(says("rocewatch_cnp_sent_total").contains("np_cnp_sent of mlx5_ib"));
+    assert_fails(
+        &run(&["explain", "np_cnp_send"]),
+        64,
+        &["np_cnp_send", "np_cnp_sent"],
+    );
+}
+
+#[test]
+fn check_config_names_mistakes_or_says_that_there_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = config(folder.path(), "[metrics]\nraw = \"all\"\n");
+    let output = run(&["check-config", &path]);
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("is in order"));
+    let path = config(folder.path(), "[metrics]\nraw = \"some\"\n");
+    assert_fails(
+        &run(&["check-config", &path]),
+        64,
+        &[&path, "line 2", "some", "unexposed"],
+    );
+}

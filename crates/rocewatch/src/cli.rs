@@ -30,6 +30,26 @@ pub(crate) enum Command {
     Demo(Demo),
     /// List the ports of this server, and what can be read of each.
     Ports(Ports),
+    /// Tell what a counter, a signal or a metric means, for every driver that has it.
+    Explain(Explain),
+    /// Check a configuration file and name every mistake in it.
+    CheckConfig(CheckConfig),
+}
+
+/// Options of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// As in rx_prio3_pause_duration, pfc.rx_pause_duration or rocewatch_pfc_pause_seconds_total.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+}
+
+/// Options of `check-config`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckConfig {
+    /// The configuration file.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
 }
 
 /// Options of `run`.

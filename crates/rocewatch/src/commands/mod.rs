@@ -1,6 +1,7 @@
 //! What the commands do.
 
 mod daemon;
+mod explain;
 mod ports;
 
 use crate::cli::{Command, Demo, Run, Tree};
@@ -8,6 +9,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::failure::Failure;
 use model::Host;
+use std::io::Write as _;
 use std::sync::Arc;
 
 /// Does what the command line asks.
@@ -16,6 +18,11 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(options) => run(options, clock),
         Command::Demo(options) => demo(options, clock),
+        Command::Explain(options) => explain::explain(&options.name),
+        Command::CheckConfig(options) => {
+            Config::load(Some(&options.file))?;
+            print(&format!("{} is in order\n", options.file.display()))
+        }
         Command::Ports(options) => ports::list(&kernel(&options.tree)?, options.json, clock),
     }
 }
@@ -61,5 +68,15 @@ fn kernel(tree: &Tree) -> Result<Arc<dyn Host>, Failure> {
         Err(why) => Err(Failure::Runtime(format!(
             "{why}; name the place where sysfs is mounted with --sysfs"
         ))),
+    }
+}
+
+/// A closed pipe (`| head`) is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Runtime(format!("cannot write the answer: {error}")))
+        }
+        _ => Ok(()),
     }
 }

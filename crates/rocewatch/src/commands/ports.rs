@@ -1,5 +1,6 @@
 //! `rocewatch ports`: what there is, and what can be read of it.
 
+use super::print;
 use crate::agent::{Agent, PortView, SourceState, SourceView, World};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -7,7 +8,6 @@ use crate::failure::Failure;
 use crate::http;
 use model::{GidType, Host, PortState};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::channel;
@@ -53,16 +53,6 @@ fn wait_until_answered(agent: &Agent, clock: Clock) {
         if world.listing_error().is_some() || (world.is_listed() && world.ports().all(answered)) {
             return;
         }
-    }
-}
-
-/// A closed pipe (`| head`) is no failure.
-fn print(text: &str) -> Result<(), Failure> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::Runtime(format!("cannot write the answer: {error}")))
-        }
-        _ => Ok(()),
     }
 }
 
