@@ -246,3 +246,41 @@ fn no_port_has_more_than_three_hundred_series() {
     }
     assert!(metrics.value("rocewatch_series_left_out", &[]) < 0.5);
 }
+
+#[test]
+fn counters_shows_what_each_counter_is_and_how_it_grows() {
+    let tree = tree::lay_out("mlx5");
+    let sysfs = tree.path().to_str().expect("paths are text");
+    let says = |arguments: &[&str]| {
+        let output = support::run(&[&["counters", "--sysfs", sysfs], arguments].concat());
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).expect("it is text")
+    };
+    let text = says(&["mlx5_1"]);
+    let line = text
+        .lines()
+        .find(|line| line.contains("np_cnp_sent"))
+        .expect("the counter is shown");
+    let words: Vec<_> = line.split_whitespace().collect();
+    assert_eq!(words[..4], ["np_cnp_sent", "2029", "0/s", "packets"]);
+    assert!(
+        line.contains("CNPs that this node sent") && !text.contains("mlx5_0"),
+        "{text}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&says(&["--json", "ens0np0"])).expect("it is JSON");
+    let sent = json
+        .as_array()
+        .and_then(|list| list.iter().find(|one| one["counter"] == "np_cnp_sent"));
+    let sent = sent.expect("the counter is in it");
+    assert_eq!(
+        (&sent["value"], &sent["signal"]),
+        (&1029.into(), &"cnp.tx".into())
+    );
+    let output = support::run(&["counters", "--sysfs", sysfs, "mlx5_7"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there are mlx5_0, mlx5_1"));
+}

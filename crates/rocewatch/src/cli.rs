@@ -30,10 +30,31 @@ pub(crate) enum Command {
     Demo(Demo),
     /// List the ports of this server, and what can be read of each.
     Ports(Ports),
+    /// Show every counter of a port: value, growth, unit and meaning.
+    Counters(Counters),
     /// Tell what a counter, a signal or a metric means, for every driver that has it.
     Explain(Explain),
     /// Check a configuration file and name every mistake in it.
     CheckConfig(CheckConfig),
+}
+
+/// Options of `counters`.
+#[derive(Debug, Args)]
+pub(crate) struct Counters {
+    /// RDMA device, netdev or PCI address; without it, all ports.
+    #[arg(value_name = "PORT")]
+    pub(crate) port: Option<String>,
+    /// Show counters that are 0 as well.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print JSON for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show them again and again until interrupted.
+    #[arg(long)]
+    pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) tree: Tree,
 }
 
 /// Options of `explain`.

@@ -113,6 +113,13 @@ impl SourceView {
         self.track.as_ref().map(|track| &*track.schema)
     }
 
+    /// Its newest row as it was read.
+    pub(crate) fn newest(&self) -> Option<Row> {
+        let reader = self.track.as_ref()?.cursor.reader();
+        let mut row = reader.row();
+        reader.latest(&mut row).then_some(row)
+    }
+
     /// Rows that its ring holds, and the bytes of the ring.
     pub(crate) fn ring(&self) -> Option<(u64, usize)> {
         let reader = self.track.as_ref()?.cursor.reader();

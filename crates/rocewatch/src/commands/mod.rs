@@ -1,5 +1,7 @@
 //! What the commands do.
 
+mod agent;
+mod counters;
 mod daemon;
 mod explain;
 mod ports;
@@ -18,6 +20,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(options) => run(options, clock),
         Command::Demo(options) => demo(options, clock),
+        Command::Counters(options) => counters::list(&kernel(&options.tree)?, &options, clock),
         Command::Explain(options) => explain::explain(&options.name),
         Command::CheckConfig(options) => {
             Config::load(Some(&options.file))?;

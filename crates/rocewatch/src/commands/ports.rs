@@ -1,33 +1,23 @@
 //! `rocewatch ports`: what there is, and what can be read of it.
 
-use super::print;
-use crate::agent::{Agent, PortView, SourceState, SourceView, World};
+use super::{agent, print};
+use crate::agent::{PortView, SourceState, SourceView, World};
 use crate::clock::Clock;
-use crate::config::Config;
 use crate::failure::Failure;
 use crate::http;
 use model::{GidType, Host, PortState};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// A source that has not answered by then is shown as one that does not answer.
-const LIMIT: u64 = 3_000_000_000;
 /// How the kernel prints the first part of an IPv4 address in a GID.
 const IPV4_IN_GID: &str = "0000:0000:0000:0000:0000:ffff:";
-const POLL: Duration = Duration::from_millis(20);
 
 /// Prints every port with its facts and its sources.
 pub(super) fn list(host: &Arc<dyn Host>, json: bool, clock: Clock) -> Result<(), Failure> {
-    let agent = Agent::start(Arc::clone(host), &Config::default(), clock)
-        .map_err(|error| Failure::Runtime(format!("cannot start a thread: {error}")))?;
-    wait_until_answered(&agent, clock);
+    let agent = agent::watch(host, clock)?;
     let world = agent.world();
-    if let Some(error) = world.listing_error() {
-        return Err(Failure::Runtime(error.to_owned()));
-    }
     let text = if json {
         let text = serde_json::to_string_pretty(&http::ports(&world))
             .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?;
@@ -36,24 +26,6 @@ pub(super) fn list(host: &Arc<dyn Host>, json: bool, clock: Clock) -> Result<(),
         for_people(&world)
     };
     print(&text)
-}
-
-/// Every source has been opened and read once, or has had its time.
-fn wait_until_answered(agent: &Agent, clock: Clock) {
-    let (_keep, never) = channel::<()>();
-    while clock.now() < LIMIT {
-        let _ = never.recv_timeout(POLL);
-        let world = agent.world();
-        let answered = |view: &PortView| {
-            let read = |source: &SourceView| {
-                source.state != SourceState::Active || source.fresh || source.failing.is_some()
-            };
-            view.is_settled() && view.sources.values().all(read)
-        };
-        if world.listing_error().is_some() || (world.is_listed() && world.ports().all(answered)) {
-            return;
-        }
-    }
 }
 
 fn for_people(world: &World) -> String {
