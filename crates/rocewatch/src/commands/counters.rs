@@ -15,8 +15,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The span over which growth is measured: long enough for a source that is read once a second.
-const SPAN: Duration = Duration::from_millis(1200);
+/// The span over which growth is measured: long enough for a source that is read once in two seconds.
+const SPAN: Duration = Duration::from_millis(2200);
 /// Clears a terminal and goes to its top (ECMA-48).
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
