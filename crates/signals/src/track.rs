@@ -15,7 +15,6 @@ pub(crate) struct Track {
     pub(crate) refresh: u64,
     columns: Box<[Column]>,
     raw: Box<[u64]>,
-    last: Option<Window>,
 }
 
 #[derive(Clone, Copy)]
@@ -23,6 +22,8 @@ struct Column {
     width: Width,
     /// Only counters have steps; a gauge is what it reads.
     counts: bool,
+    /// It is a part of its signal.
+    summed: bool,
     /// The last value that was there, and when.
     previous: u64,
     read_at: u64,
@@ -55,7 +56,6 @@ impl Track {
             refresh: refresh.unwrap_or(0),
             columns,
             raw,
-            last: former.and_then(|former| former.last),
         }
     }
 
@@ -75,13 +75,19 @@ impl Track {
     pub(crate) fn row(&mut self, window: Window, values: &[u64]) -> u64 {
         let now = window.midpoint();
         self.raw.copy_from_slice(values);
-        self.last = Some(window);
+        // What lies behind all counters of a source is reset at once. Where one that cannot wrap has fallen, none that
+        // fell with it has wrapped.
+        let began_anew = self
+            .columns
+            .iter()
+            .zip(values)
+            .any(|(column, value)| column.has_fallen(*value));
         let mut resets = 0;
         for (column, value) in self.columns.iter_mut().zip(&mut self.raw) {
             if column.width.all_ones_is_missing && *value == column.width.max() {
                 *value = ABSENT;
             }
-            resets += u64::from(column.take(*value, now));
+            resets += u64::from(column.take(*value, now, began_anew));
         }
         resets
     }
@@ -113,6 +119,7 @@ impl Column {
         Self {
             width: entry.map_or(Width::FULL, |entry| entry.width),
             counts: entry.is_none_or(|entry| entry.kind == Kind::Counter),
+            summed: entry.is_some_and(|entry| entry.summed),
             previous: ABSENT,
             read_at: 0,
             total: ABSENT,
@@ -120,8 +127,14 @@ impl Column {
         }
     }
 
+    /// True if the counter cannot wrap and yet reads less than before.
+    fn has_fallen(&self, value: u64) -> bool {
+        let wraps = self.width.bits < 64 && !self.width.extended;
+        self.counts && !wraps && value != ABSENT && self.previous != ABSENT && value < self.previous
+    }
+
     /// Takes in a value; true if the counter began anew.
-    fn take(&mut self, value: u64, now: u64) -> bool {
+    fn take(&mut self, value: u64, now: u64, began_anew: bool) -> bool {
         self.reset = false;
         if value == ABSENT || !self.counts {
             return false;
@@ -129,12 +142,21 @@ impl Column {
         if self.previous == ABSENT {
             self.total = value;
         } else {
-            match delta::step(self.previous, value, self.width, now.saturating_sub(self.read_at)) {
+            let width = Width {
+                extended: self.width.extended || began_anew,
+                ..self.width
+            };
+            match delta::step(self.previous, value, width, now.saturating_sub(self.read_at)) {
                 Delta::Grew(grew) => self.total = self.total.wrapping_add(grew),
                 Delta::Saturated => self.total = value,
-                // The total goes down with the counter, as Prometheus expects of one that began anew.
                 Delta::Reset => {
-                    self.total = value;
+                    self.total = if self.summed {
+                        // A sum that fell because one part of it began anew would look as if all had.
+                        self.total.wrapping_add(value)
+                    } else {
+                        // It goes down with the counter, as Prometheus expects of one that began anew.
+                        value
+                    };
                     self.reset = true;
                 }
             }

@@ -264,6 +264,29 @@ fn a_counter_that_begins_anew_is_counted_and_no_rate_spans_it() {
 }
 
 #[test]
+fn a_narrow_counter_that_falls_together_with_a_wide_one_has_not_wrapped() {
+    let mut port = port(
+        "mlx5_core",
+        &[(SourceKind::HwCounters, &["rx_write_requests", "np_cnp_sent"])],
+    );
+    port.row(SourceKind::HwCounters, at(0), &[u64::from(u32::MAX) - 5, 1000]);
+    port.row(SourceKind::HwCounters, at(1000), &[7, 3]);
+    assert_eq!(total(&port, Signal::RoceRxWriteRequests, None), Some(7));
+    assert_eq!(total(&port, Signal::CnpTx, None), Some(3));
+    assert_eq!(port.quality().resets, 2);
+}
+
+#[test]
+fn a_sum_does_not_fall_when_one_part_begins_anew() {
+    let names = ["rx_vport_rdma_unicast_bytes", "rx_vport_rdma_multicast_bytes"];
+    let mut port = port("mlx5_core", &[(SourceKind::Ethtool, &names)]);
+    port.row(SourceKind::Ethtool, at(0), &[1_000_000, 50]);
+    port.row(SourceKind::Ethtool, at(200), &[1_000_100, 3]);
+    assert_eq!(total(&port, Signal::BytesRxRdma, None), Some(1_000_100 + 50 + 3));
+    assert_eq!(port.quality().resets, 1);
+}
+
+#[test]
 fn what_cannot_be_true_enters_nothing() {
     let mut port = port(
         "mlx5_core",
