@@ -365,3 +365,27 @@ fn check_config_names_mistakes_or_says_that_there_are_none() {
         &[&path, "line 2", "some", "unexposed"],
     );
 }
+
+#[test]
+fn log_lines_are_text_or_json_as_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(tree.path().join("class/net")).unwrap();
+    let path = config(folder.path(), "[log]\nformat = \"text\"\n");
+    let plain = Daemon::start(&["run", "--config", &path, "--sysfs", tree.path().to_str().unwrap()]);
+    plain.wait_until_ready();
+    assert!(plain.log().contains(" INFO serving http://"), "{}", plain.log());
+    let config = config(folder.path(), "[log]\nformat = \"json\"\n");
+    let json = Daemon::start(&[
+        "run",
+        "--config",
+        &config,
+        "--sysfs",
+        tree.path().to_str().unwrap(),
+    ]);
+    json.wait_until_ready();
+    for line in json.log().lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(line["level"].is_string() && line["message"].is_string(), "{line}");
+    }
+}

@@ -4,7 +4,8 @@ use crate::config::{Format, Level, Log};
 use crate::failure::Failure;
 use std::io::IsTerminal;
 use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::layer::{self, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, Registry, fmt, reload};
 
@@ -26,40 +27,42 @@ impl Handle {
 /// If journald was asked for and is not there.
 pub(crate) fn start(log: &Log) -> Result<Handle, Failure> {
     let (level, handle) = reload::Layer::new(filter(log.level));
-    let output: Box<dyn Layer<_> + Send + Sync> = match resolved(log.format) {
-        Format::Journald => {
-            let journald = tracing_journald::layer().map_err(|error| {
-                Failure::Runtime(format!(
-                    "cannot log to journald: {error}; set log.format to \"text\" or \"json\""
-                ))
-            })?;
-            Box::new(journald)
-        }
-        Format::Json => Box::new(
+    Registry::default().with(level).with(output(log.format)?).init();
+    Ok(Handle(handle))
+}
+
+type Output = Box<dyn Layer<layer::Layered<reload::Layer<LevelFilter, Registry>, Registry>> + Send + Sync>;
+
+fn output(format: Format) -> Result<Output, Failure> {
+    // systemd sets `JOURNAL_STREAM` where standard error goes to the journal.
+    let under_systemd = std::env::var_os("JOURNAL_STREAM").is_some();
+    Ok(match (format, tracing_journald::layer()) {
+        (Format::Text, _) => Box::new(text()),
+        (Format::Auto, _) if std::io::stderr().is_terminal() => Box::new(text()),
+        (Format::Journald, Ok(journald)) => Box::new(journald),
+        (Format::Auto, Ok(journald)) if under_systemd => Box::new(journald),
+        (Format::Json | Format::Auto, _) => Box::new(
             fmt::layer()
                 .json()
                 .flatten_event(true)
                 .with_writer(std::io::stderr),
         ),
-        Format::Text | Format::Auto => Box::new(
-            fmt::layer()
-                .with_target(false)
-                .with_ansi(std::io::stderr().is_terminal())
-                .with_writer(std::io::stderr),
-        ),
-    };
-    Registry::default().with(level).with(output).init();
-    Ok(Handle(handle))
+        (Format::Journald, Err(error)) => {
+            return Err(Failure::Runtime(format!(
+                "cannot log to journald: {error}; set log.format to \"text\" or \"json\""
+            )));
+        }
+    })
 }
 
-/// systemd sets `JOURNAL_STREAM` where standard error goes to the journal.
-fn resolved(format: Format) -> Format {
-    match format {
-        Format::Auto if std::io::stderr().is_terminal() => Format::Text,
-        Format::Auto if std::env::var_os("JOURNAL_STREAM").is_some() => Format::Journald,
-        Format::Auto => Format::Json,
-        chosen => chosen,
-    }
+fn text<S>() -> impl Layer<S>
+where
+    S: tracing::Subscriber + for<'span> LookupSpan<'span>,
+{
+    fmt::layer()
+        .with_target(false)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
 }
 
 fn filter(level: Level) -> LevelFilter {
