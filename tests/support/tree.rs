@@ -1,6 +1,6 @@
 //! Lays out a sysfs tree from its text form: `PATH = CONTENT` is a file, `PATH -> TARGET` a symbolic link.
 
-#![allow(unreachable_pub)] // a module of several test programs
+#![allow(dead_code)] // each test program uses a part
 #![allow(clippy::disallowed_methods)] // writes the files of a test
 
 use std::fs;
@@ -13,6 +13,11 @@ pub(crate) fn lay_out(name: &str) -> tempfile::TempDir {
         .join(name)
         .join("sysfs.txt");
     let text = fs::read_to_string(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
+    lay_out_text(&text)
+}
+
+/// The tree of this text.
+pub(crate) fn lay_out_text(text: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     for line in text
         .lines()
