@@ -7,6 +7,7 @@ pub mod delta;
 mod histogram;
 mod meter;
 mod port;
+mod quantity;
 pub mod ratio;
 mod track;
 

@@ -1,7 +1,8 @@
 //! The engine for one port: fed with every row of its tracks, asked for values at any time.
 
-use crate::histogram::{self, Histogram};
+use crate::histogram::Histogram;
 use crate::meter::{Growth, Meter};
+use crate::quantity::{Quantity, Sample};
 use crate::ratio;
 use crate::track::Track;
 use catalog::{Direction, Index, Scale, Signal};
@@ -38,23 +39,6 @@ pub struct Quality {
     pub resets: u64,
     /// Samples that cannot be true, such as more bytes than the line carries; they enter no ratio.
     pub implausible: u64,
-}
-
-/// A quantity whose rate something is derived from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Quantity {
-    /// Bytes on the wire, with what each packet takes besides its bytes.
-    WireRx,
-    WireTx,
-    PauseRx(u8),
-    PauseTx(u8),
-    XoffRx(u8),
-    XoffTx(u8),
-    RdmaPacketsRx,
-    Marked,
-    CnpSent,
-    CnpHandled,
-    CnpIgnored,
 }
 
 /// All signals of one port.
@@ -445,101 +429,4 @@ fn amount(track: &Track, parts: &[(usize, u64)]) -> Option<u64> {
     parts.iter().try_fold(0u64, |sum, (column, weight)| {
         Some(sum.wrapping_add(track.value(*column)?.wrapping_mul(*weight)))
     })
-}
-
-/// What a step between two samples shows.
-enum Sample {
-    Ratio(f64),
-    Implausible,
-    /// Nothing that is observed sample by sample, or not without the speed.
-    None,
-}
-
-impl Quantity {
-    fn all() -> impl Iterator<Item = Self> {
-        let single = [
-            Self::WireRx,
-            Self::WireTx,
-            Self::RdmaPacketsRx,
-            Self::Marked,
-            Self::CnpSent,
-            Self::CnpHandled,
-            Self::CnpIgnored,
-        ];
-        let by_priority = (0..8).flat_map(|p| {
-            [
-                Self::PauseRx(p),
-                Self::PauseTx(p),
-                Self::XoffRx(p),
-                Self::XoffTx(p),
-            ]
-        });
-        single.into_iter().chain(by_priority)
-    }
-
-    fn wire(direction: Direction) -> Self {
-        match direction {
-            Direction::Rx => Self::WireRx,
-            Direction::Tx => Self::WireTx,
-        }
-    }
-
-    fn pause(direction: Direction, priority: u8) -> Self {
-        match direction {
-            Direction::Rx => Self::PauseRx(priority),
-            Direction::Tx => Self::PauseTx(priority),
-        }
-    }
-
-    fn xoff(direction: Direction, priority: u8) -> Self {
-        match direction {
-            Direction::Rx => Self::XoffRx(priority),
-            Direction::Tx => Self::XoffTx(priority),
-        }
-    }
-
-    /// The signals that it is the sum of, each with its weight.
-    fn signals(self) -> impl Iterator<Item = (Signal, Option<Index>, u64)> {
-        let one = |signal| [Some((signal, None, 1)), None];
-        let of = |signal, priority| [Some((signal, Some(Index::Priority(priority)), 1)), None];
-        let wire = |bytes, packets| {
-            [
-                Some((bytes, None, 1)),
-                Some((packets, None, ratio::L1_OVERHEAD_BYTES)),
-            ]
-        };
-        match self {
-            Self::WireRx => wire(Signal::BytesRx, Signal::PacketsRx),
-            Self::WireTx => wire(Signal::BytesTx, Signal::PacketsTx),
-            Self::PauseRx(priority) => of(Signal::PfcRxPauseDuration, priority),
-            Self::PauseTx(priority) => of(Signal::PfcTxPauseDuration, priority),
-            Self::XoffRx(priority) => of(Signal::PfcRxXoffFrames, priority),
-            Self::XoffTx(priority) => of(Signal::PfcTxXoffFrames, priority),
-            Self::RdmaPacketsRx => one(Signal::PacketsRxRdma),
-            Self::Marked => one(Signal::EcnRxCe),
-            Self::CnpSent => one(Signal::CnpTx),
-            Self::CnpHandled => one(Signal::CnpRxHandled),
-            Self::CnpIgnored => one(Signal::CnpRxIgnored),
-        }
-        .into_iter()
-        .flatten()
-    }
-
-    /// Bounds of its histogram, if it has one.
-    fn bounds(self) -> Option<&'static [f64]> {
-        match self {
-            Self::WireRx | Self::WireTx => Some(histogram::UTILIZATION),
-            Self::PauseRx(_) | Self::PauseTx(_) => Some(histogram::PAUSE),
-            _ => None,
-        }
-    }
-
-    fn sample(self, step: Growth, speed: Option<f64>) -> Sample {
-        let ratio = match (self, speed) {
-            (Self::PauseRx(_) | Self::PauseTx(_), _) => ratio::pause(step.per_second()),
-            (Self::WireRx | Self::WireTx, Some(speed)) => ratio::utilization(step.per_second(), speed),
-            _ => return Sample::None,
-        };
-        ratio.map_or(Sample::Implausible, Sample::Ratio)
-    }
 }

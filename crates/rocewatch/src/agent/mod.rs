@@ -10,11 +10,15 @@ mod cadence;
 mod deriver;
 mod health;
 mod lane;
+mod port;
 mod registry;
+mod source;
 mod world;
 
 pub(crate) use health::{Health, READ_TIME_BOUNDS};
-pub(crate) use world::{PortView, SourceState, SourceView, World};
+pub(crate) use port::PortView;
+pub(crate) use source::{SourceState, SourceView};
+pub(crate) use world::World;
 
 use crate::clock::Clock;
 use crate::config::Config;

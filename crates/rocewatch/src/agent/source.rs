@@ -1,0 +1,216 @@
+//! One source of a port as the world sees it: its state, its track, and what is wrong with it.
+
+use super::{Health, JobId};
+use crate::clock::nanos;
+use model::{Port, Schema, SourceKind, Why};
+use ring::{Cursor, Row};
+use signals::PortSignals;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// A read under way for longer than this is a stall. Firmware answers within milliseconds, and a stall has to be
+/// told within two seconds.
+const STALL: Duration = Duration::from_secs(1);
+/// Values of a source that gave no row for this long, or for three of its intervals if that is longer, are left out:
+/// a counter that stands still because nobody could read it would look like a fabric gone quiet.
+const STALE: Duration = Duration::from_secs(5);
+
+/// One source of a port.
+pub(crate) struct SourceView {
+    job: Arc<JobId>,
+    /// How it is.
+    pub(crate) state: SourceState,
+    /// Its live figures.
+    pub(crate) health: Arc<Health>,
+    /// Failed reads and openings by reason.
+    pub(crate) errors: BTreeMap<&'static str, u64>,
+    /// Why the last read gave nothing; `None` while reads succeed.
+    pub(crate) failing: Option<Why>,
+    /// A read has been under way for longer than a read takes.
+    pub(crate) stalled: bool,
+    /// Its values are recent enough to be shown.
+    pub(crate) fresh: bool,
+    track: Option<Track>,
+}
+
+struct Track {
+    schema: Arc<Schema>,
+    cursor: Cursor,
+    row: Row,
+    last: u64,
+}
+
+/// The states of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SourceState {
+    /// Nobody knows yet.
+    Opening,
+    /// It is being read.
+    Active,
+    /// There is nothing to read, and why.
+    NotApplicable(Why),
+    /// It should work but does not, and why.
+    Failed(Why),
+}
+
+impl SourceState {
+    /// The word for labels and people.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Self::Opening => "opening",
+            Self::Active => "active",
+            Self::NotApplicable(_) => "not_applicable",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    /// Why it is not active.
+    pub(crate) fn why(&self) -> Option<&Why> {
+        match self {
+            Self::Opening | Self::Active => None,
+            Self::NotApplicable(why) | Self::Failed(why) => Some(why),
+        }
+    }
+}
+
+impl SourceView {
+    /// The columns that are read, if any are.
+    pub(crate) fn schema(&self) -> Option<&Schema> {
+        self.track.as_ref().map(|track| &*track.schema)
+    }
+
+    /// Its newest row as it was read.
+    pub(crate) fn newest(&self) -> Option<Row> {
+        let reader = self.track.as_ref()?.cursor.reader();
+        let mut row = reader.row();
+        reader.latest(&mut row).then_some(row)
+    }
+
+    /// Rows that its ring holds, and the bytes of the ring.
+    pub(crate) fn ring(&self) -> Option<(u64, usize)> {
+        let reader = self.track.as_ref()?.cursor.reader();
+        Some((reader.pushed().min(reader.capacity() as u64), reader.bytes()))
+    }
+
+    pub(super) fn new(job: Arc<JobId>, health: Arc<Health>) -> Self {
+        Self {
+            job,
+            state: SourceState::Opening,
+            health,
+            errors: BTreeMap::new(),
+            failing: None,
+            stalled: false,
+            fresh: false,
+            track: None,
+        }
+    }
+
+    /// Follows a new track, behind the last row of the former one.
+    pub(super) fn open(
+        &mut self,
+        signals: &mut PortSignals,
+        schema: Arc<Schema>,
+        reader: &ring::Reader,
+        now: u64,
+    ) {
+        self.drain(signals);
+        if let SourceState::Failed(why) = &self.state {
+            tracing::info!(device = %self.job.device, source = %self.job.source, "the source works again, after: {why}");
+        }
+        signals.open(Arc::clone(&schema));
+        let row = reader.row();
+        let cursor = Cursor::new(reader.clone());
+        self.track = Some(Track {
+            schema,
+            cursor,
+            row,
+            last: now,
+        });
+        self.state = SourceState::Active;
+        self.failing = None;
+    }
+
+    /// There is no track any more, or there never was one.
+    pub(super) fn close(&mut self, signals: &mut PortSignals, state: SourceState) {
+        self.drain(signals);
+        if let SourceState::Failed(why) = &state {
+            *self.errors.entry(why.reason).or_default() += 1;
+            if !matches!(self.state, SourceState::Failed(_)) {
+                tracing::warn!(device = %self.job.device, source = %self.job.source, "the source cannot be opened: {why}");
+            }
+        }
+        if self.track.take().is_some() {
+            signals.close(self.job.source);
+        }
+        self.state = state;
+        self.fresh = false;
+    }
+
+    /// Counts a read that gave nothing; true if it is the first for its reason.
+    pub(super) fn count_error(&mut self, why: Why) -> bool {
+        let count = self.errors.entry(why.reason).or_default();
+        *count += 1;
+        let first = *count == 1;
+        if self.failing.is_none() {
+            tracing::warn!(device = %self.job.device, source = %self.job.source, "reading fails: {why}");
+        }
+        self.failing = Some(why);
+        first
+    }
+
+    /// Reads give rows again.
+    pub(super) fn recover(&mut self) {
+        if let Some(why) = self.failing.take() {
+            tracing::info!(device = %self.job.device, source = %self.job.source, "reading works again, after: {why}");
+        }
+    }
+
+    /// True if news of `job` is news of this source.
+    pub(super) fn is(&self, job: &JobId) -> bool {
+        *self.job == *job
+    }
+
+    /// Hands every row that is new to `signals`.
+    pub(super) fn drain(&mut self, signals: &mut PortSignals) {
+        let Some(track) = &mut self.track else { return };
+        loop {
+            match track.cursor.next(&mut track.row) {
+                ring::Next::Row => {
+                    track.last = track.row.window.ended;
+                    signals.row(self.job.source, track.row.window, &track.row.values);
+                }
+                ring::Next::Lost(rows) => {
+                    tracing::debug!(device = %self.job.device, source = %self.job.source, rows, "rows were overwritten unread");
+                }
+                ring::Next::None => return,
+            }
+        }
+    }
+
+    /// Notices, and tells, when a read hangs and when it no longer does.
+    pub(super) fn watch_stall(&mut self, port: &Port, kind: SourceKind, now: u64) {
+        let stalled = self.health.busy_for(now) > nanos(STALL);
+        if stalled == self.stalled {
+            return;
+        }
+        self.stalled = stalled;
+        let (device, netdev) = (&port.device, port.netdev.as_deref());
+        if stalled {
+            tracing::warn!(%device, netdev, source = %kind,
+                "the source does not answer: its driver or firmware hangs, and with it whatever else is read on the same lane");
+        } else {
+            tracing::info!(%device, netdev, source = %kind, "the source answers again");
+        }
+    }
+
+    /// True if the answer changed.
+    pub(super) fn watch_freshness(&mut self, now: u64) -> bool {
+        let Some(track) = &self.track else { return false };
+        let limit = nanos(STALE).max(3 * self.health.interval.load(Relaxed));
+        let read = self.health.samples.load(Relaxed) > 0;
+        let fresh = read && now.saturating_sub(track.last) <= limit;
+        std::mem::replace(&mut self.fresh, fresh) != fresh
+    }
+}
