@@ -1,4 +1,4 @@
-//! One server with a NIC of every RDMA driver: whatever the driver calls its counters, the same metrics show them.
+//! One server with NICs of seven drivers: whatever the driver calls its counters, the same metrics show them.
 //!
 //! Names: the drivers' `hw_counters` sources of Linux 6.12 and later (`crates/catalog/data` names the file for each). The
 //! layout of sysfs: `drivers/infiniband/core/sysfs.c`. The faults: public reports, by repository and number.

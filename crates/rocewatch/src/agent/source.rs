@@ -88,10 +88,10 @@ impl SourceView {
         reader.latest(&mut row).then_some(row)
     }
 
-    /// Rows that its ring holds, and the bytes of the ring.
-    pub(crate) fn ring(&self) -> Option<(u64, usize)> {
+    /// Rows that its ring holds.
+    pub(crate) fn ring_rows(&self) -> Option<u64> {
         let reader = self.track.as_ref()?.cursor.reader();
-        Some((reader.pushed().min(reader.capacity() as u64), reader.bytes()))
+        Some(reader.pushed().min(reader.capacity() as u64))
     }
 
     pub(super) fn new(job: Arc<JobId>, health: Arc<Health>) -> Self {

@@ -224,7 +224,7 @@ impl Source {
             samples: view.health.samples.load(Relaxed),
             samples_late: view.health.late.load(Relaxed),
             samples_failed: view.health.failed.load(Relaxed),
-            ring_rows: view.ring().map(|(rows, _)| rows),
+            ring_rows: view.ring_rows(),
         }
     }
 }

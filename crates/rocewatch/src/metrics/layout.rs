@@ -413,7 +413,7 @@ fn is_exposed(signal: Signal, index: Option<Index>) -> bool {
 
 fn ring_rows(ports: &[&PortView]) -> Number {
     let sources = ports.iter().flat_map(|view| view.sources.values());
-    Number::count(sources.filter_map(SourceView::ring).map(|(rows, _)| rows).sum())
+    Number::count(sources.filter_map(SourceView::ring_rows).sum())
 }
 
 fn port_labels(view: &PortView) -> Vec<(&'static str, String)> {
