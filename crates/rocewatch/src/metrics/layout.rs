@@ -280,7 +280,7 @@ impl Builder<'_> {
                 "source_interval_seconds" if read => self.add(place(V::Interval)),
                 "samples" if read => self.add(place(V::Samples)),
                 "samples_missed" if read => self.add(place(V::Missed)),
-                "source_read_seconds" if read => {
+                "source_read_seconds" if counts(*kind) && read => {
                     let bounds = READ_TIME_BOUNDS.map(|nanos| nanos as f64 / 1e9);
                     self.buckets(&bounds, |cell| place(V::ReadTime(cell)));
                 }
