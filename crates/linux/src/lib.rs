@@ -25,6 +25,8 @@ mod tree;
 #[cfg(test)]
 mod allocations;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod guest;
 #[cfg(test)]
 mod netns;

@@ -61,3 +61,18 @@ fn a_driver_without_dcb_is_not_applicable_and_a_copy_of_a_tree_neither() {
     assert!(Owner::of("lo").unwrap().is_none());
     assert_eq!(Owner::of("no-such-if").err(), Some(Errno::NODEV));
 }
+
+#[test]
+fn whatever_the_driver_answers_is_named_and_forgotten_once_it_is_over() {
+    for (errno, word) in crate::faults::ERRNOS {
+        let at_once = DcbSource::open(Script([Err(errno)].into()), &any_port("rail0"));
+        assert_eq!(at_once.err(), Some(errno));
+        let answers = [Ok(dcb(1, None)), Err(errno), Ok(dcb(1, None))];
+        let mut source = DcbSource::open(Script(answers.into()), &any_port("rail0"))
+            .unwrap()
+            .unwrap();
+        let mut row = [0; 1];
+        assert!(matches!(source.read(&mut row), Read::Missing(why) if why.reason == word));
+        assert_eq!((source.read(&mut row), row), (Read::Row, [1]), "{word}");
+    }
+}

@@ -422,3 +422,28 @@ fn a_loopback_has_no_statistics() {
     };
     assert_eq!(why.reason, NONE);
 }
+
+#[test]
+fn whatever_the_driver_answers_is_named_and_forgotten_once_it_is_over() {
+    for (errno, word) in crate::faults::ERRNOS {
+        for call in [Call::Count, Call::Names] {
+            let mut nic = Fake::new(&[("rx_prio3_pause", 1)]);
+            nic.script.push_back((call, Then::Fail(errno)));
+            let failed = Statistics::open(nic, about(Columns::All))
+                .err()
+                .expect("it fails");
+            assert_eq!(failed.reason, word, "{call:?}");
+        }
+        for call in [Call::Values, Call::Ifindex] {
+            let mut source =
+                Statistics::open(Fake::new(&[("rx_prio3_pause", 1)]), about(Columns::All)).unwrap();
+            source.nic.script.push_back((call, Then::Fail(errno)));
+            let mut row = [0];
+            match source.read(&mut row) {
+                Read::Missing(why) => assert_eq!(why.reason, word, "{call:?}"),
+                other => panic!("{call:?} {word}: {other:?}"),
+            }
+            assert_eq!((source.read(&mut row), row), (Read::Row, [1]), "{call:?} {word}");
+        }
+    }
+}
