@@ -1,12 +1,10 @@
-//! The server as a whole: eight rails, a training job over them, and the time that passes.
+//! The server as a whole: its rails, a training job over them, and the time that passes.
 
 use crate::job::Job;
 use crate::rail::Rail;
 use crate::rng::Rng;
-use crate::scenario::Scenario;
+use crate::setup::Setup;
 
-/// NICs of the server.
-pub(crate) const RAILS: usize = 8;
 /// The model's step, nanoseconds.
 pub(crate) const TICK: u64 = 1_000_000;
 /// Steps that one reading may cost. After a longer pause the steps become longer instead.
@@ -18,8 +16,8 @@ const WRAPPING_RAIL: usize = 0;
 /// Everything that the simulator simulates.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    pub(crate) rails: [Rail; RAILS],
-    scenario: Scenario,
+    pub(crate) setup: Setup,
+    pub(crate) rails: Vec<Rail>,
     job: Job,
     /// Nanoseconds of the scenario that are played.
     time: u64,
@@ -28,14 +26,19 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(scenario: Scenario, seed: u64) -> Self {
-        let mut rng = Rng::new(seed);
-        let mut rails: [Rail; RAILS] = std::array::from_fn(|_| Rail::new(rng.split()));
+    pub(crate) fn new(setup: Setup) -> Self {
+        let mut rng = Rng::new(setup.seed);
+        let count = setup.ports.get();
+        let mut rails: Vec<Rail> = (0..count).map(|_| Rail::new(setup, rng.split())).collect();
         rails[WRAPPING_RAIL].bring_near_wrap(rng.between(1e6, 3e6));
+        let at_first = setup.scenario.conditions(0);
+        for (i, rail) in rails.iter_mut().enumerate() {
+            rail.meet(at_first.fault_of(i, count), false);
+        }
         Self {
+            setup,
+            job: Job::new(rails.len(), rng),
             rails,
-            scenario,
-            job: Job::new(rng),
             time: 0,
             second: 0,
         }
@@ -54,12 +57,14 @@ impl World {
     }
 
     fn tick(&mut self, span: u64) {
-        let conditions = self.scenario.conditions(self.time);
+        let conditions = self.setup.scenario.conditions(self.time);
         let seconds = span as f64 / 1e9;
         self.job.proceed(self.time, conditions);
+        let rails = self.rails.len();
         for (i, rail) in self.rails.iter_mut().enumerate() {
             let wants = self.job.wants(i, self.time, seconds);
-            let done = rail.tick(seconds, &wants, conditions.fault_of(i));
+            let fault = conditions.fault_of(i, rails);
+            let done = rail.tick(seconds, &wants, conditions.control, fault);
             self.job.note(i, done);
         }
         self.time += span;
@@ -72,6 +77,33 @@ impl World {
             self.second = self.time;
             for rail in &mut self.rails {
                 rail.end_second(span as f64 / 1e9);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Nic, PortCount, Scenario};
+
+    #[test]
+    fn what_came_in_went_out_or_waits_on_every_path() {
+        for scenario in Scenario::ALL {
+            for (seed, ports) in [(1, 8), (2, 1), (3, 3)] {
+                let ports = PortCount::new(ports).unwrap();
+                let nic = Nic::default();
+                let mut world = World::new(Setup {
+                    scenario,
+                    seed,
+                    nic,
+                    ports,
+                });
+                for second in 1..=40 {
+                    world.play(second * SECOND);
+                    let lost = world.rails.iter().map(Rail::unaccounted).fold(0.0, f64::max);
+                    assert!(lost < 1e-9, "{scenario}, second {second}: {lost} of the bytes");
+                }
             }
         }
     }
