@@ -14,7 +14,7 @@ const PFC_FRAME: f64 = 64.0;
 /// FCS, which the per-function counters leave out, bytes.
 pub(crate) const FCS: f64 = 4.0;
 /// Time for which one PFC frame holds a class at 400G: 65 535 quanta of 512 bit times, seconds.
-pub(crate) const PFC_HOLD: f64 = 65_535.0 * 512.0 / (LINE * 8.0);
+const PFC_HOLD: f64 = 65_535.0 * 512.0 / (LINE * 8.0);
 
 /// Frames of one priority in one direction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +44,22 @@ pub(crate) struct Pause {
     pub(crate) transitions: f64,
 }
 
+/// A peer that goes on pausing refreshes at half of that.
+const PFC_REFRESH: f64 = PFC_HOLD / 2.0;
+
 impl Pause {
+    /// `seconds` of a pause that goes on.
+    pub(crate) fn hold(&mut self, seconds: f64) {
+        self.frames += seconds / PFC_REFRESH;
+        self.nanoseconds += seconds * 1e9;
+    }
+
+    /// The XON that ends it.
+    pub(crate) fn release(&mut self) {
+        self.frames += 1.0;
+        self.transitions += 1.0;
+    }
+
     /// `episodes` of `seconds` together, each of one XOFF, its refreshes and one XON.
     pub(crate) fn add(&mut self, episodes: f64, seconds: f64) {
         let refreshes = if episodes > 0.0 {

@@ -47,6 +47,21 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
+    /// The same again and again, `times` in all.
+    pub(crate) fn repeated(&self, times: f64) -> Self {
+        Self {
+            sent: self.sent * times,
+            delivered: self.delivered * times,
+            delivered_own: self.delivered_own * times,
+            marked: self.marked * times,
+            cnps: self.cnps * times,
+            cnps_own: self.cnps_own * times,
+            paused: self.paused * times,
+            episodes: self.episodes * times,
+            busy: self.busy * times,
+        }
+    }
+
     fn add(&mut self, other: &Self) {
         self.sent += other.sent;
         self.delivered += other.delivered;

@@ -4,7 +4,7 @@ use crate::conditions::Conditions;
 use crate::fabric::CAPACITY;
 use crate::rng::Rng;
 use crate::value::whole;
-use crate::world::TICK;
+use crate::world::{STEP, TICK};
 
 /// What a collective moves over each rail in each direction, bytes, where it loads them evenly.
 const COLLECTIVE: f64 = 7.2e9;
@@ -34,7 +34,7 @@ pub(crate) struct Wave {
     pub(crate) begins: bool,
 }
 
-/// What the job wants of a rail for a tick.
+/// What the job wants of a rail for a step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wants {
     /// What the job has to send, bytes per second.
@@ -46,7 +46,7 @@ pub(crate) struct Wants {
     pub(crate) wave: Option<Wave>,
 }
 
-/// What the job got through in a tick, bytes.
+/// What the job got through in a step, bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Done {
     pub(crate) tx: f64,
@@ -143,11 +143,11 @@ impl Collective {
         self.slowest > COLLECTIVE - 1.0
     }
 
-    fn wants(&self, rail: usize, time: u64, span: f64) -> Wants {
+    fn wants(&self, rail: usize, time: u64) -> Wants {
         let part = self.rails[rail];
         Wants {
-            tx: self.rate(part.done.tx, part.share, span),
-            rx: self.rate(part.done.rx, part.share, span),
+            tx: self.rate(part.done.tx, part.share),
+            rx: self.rate(part.done.rx, part.share),
             in_collective: true,
             wave: self
                 .incast
@@ -156,11 +156,11 @@ impl Collective {
         }
     }
 
-    /// What may still be sent in `span` seconds after `done` on a rail of that share, bytes per second.
-    fn rate(&self, done: f64, share: f64, span: f64) -> f64 {
+    /// What may still be sent in a step after `done` on a rail of that share, bytes per second.
+    fn rate(&self, done: f64, share: f64) -> f64 {
         let most = self.efficiency * CAPACITY;
-        let end = (self.slowest + LEAD.max(most * span)).min(COLLECTIVE);
-        ((end * share - done) / span).clamp(0.0, most)
+        let end = (self.slowest + LEAD).min(COLLECTIVE);
+        ((end * share - done) / STEP).clamp(0.0, most)
     }
 }
 
@@ -168,6 +168,8 @@ impl Collective {
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     rails: usize,
+    /// Nanoseconds of its own: steps that count for several are one to it.
+    now: u64,
     phase: Phase,
     rng: Rng,
 }
@@ -175,11 +177,18 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) fn new(rails: usize, mut rng: Rng) -> Self {
         let phase = Phase::Compute(nanoseconds(rng.between(0.02, 0.2)));
-        Self { rails, phase, rng }
+        Self {
+            rails,
+            now: 0,
+            phase,
+            rng,
+        }
     }
 
-    /// Goes on to the next phase if the present one is over at `now`.
-    pub(crate) fn proceed(&mut self, now: u64, conditions: Conditions) {
+    /// A step begins: goes on to the next phase if the present one is over.
+    pub(crate) fn proceed(&mut self, conditions: Conditions) {
+        let now = self.now;
+        self.now += TICK;
         match &mut self.phase {
             Phase::Compute(until) if now >= *until => {
                 let collective = Collective::begin(now, self.rails, conditions, &mut self.rng);
@@ -195,8 +204,8 @@ impl Job {
         }
     }
 
-    /// What it wants of a rail for `span` seconds from `time` on.
-    pub(crate) fn wants(&self, rail: usize, time: u64, span: f64) -> Wants {
+    /// What it wants of a rail for the step that has begun.
+    pub(crate) fn wants(&self, rail: usize) -> Wants {
         match &self.phase {
             Phase::Compute(_) => {
                 let rate = CAPACITY * COMPUTE_SHARE;
@@ -206,7 +215,7 @@ impl Job {
                     ..Wants::default()
                 }
             }
-            Phase::Collective(collective) => collective.wants(rail, time, span),
+            Phase::Collective(collective) => collective.wants(rail, self.now - TICK),
         }
     }
 

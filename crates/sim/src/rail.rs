@@ -2,13 +2,14 @@
 
 use crate::cable::Cable;
 use crate::conditions::Fault;
-use crate::counted::{CNP_PRIORITY, OTHER_PRIORITY, PFC_HOLD, RDMA_PRIORITY, Totals};
+use crate::counted::{CNP_PRIORITY, OTHER_PRIORITY, RDMA_PRIORITY, Totals};
 use crate::dcqcn::{Control, FLOWS};
 use crate::driver::Driver;
 use crate::fabric::{CAPACITY, DATA_FRAME, Load, OTHER_SENDERS, Passed, Path};
 use crate::job::{Done, Towards, Wants, Wave};
 use crate::rng::Rng;
 use crate::setup::Setup;
+use crate::world::STEP;
 use catalog::SourceKind;
 
 /// An ACK and a CNP on the wire, FCS included, bytes.
@@ -20,8 +21,6 @@ const ACK_EVERY: f64 = 16.0;
 const WRITE_PACKETS: f64 = 128.0;
 /// Mean Ethernet frame of management, bytes.
 const OTHER_FRAME: f64 = 320.0;
-/// A peer that goes on pausing refreshes at half of that.
-const PFC_REFRESH: f64 = PFC_HOLD / 2.0;
 /// What a slow host takes of the line.
 const SLOW_DRAIN: f64 = 0.55;
 /// Between XOFF and XON of the NIC's own receive buffer, bytes.
@@ -57,12 +56,12 @@ impl Bursts {
         Self { rng, until }
     }
 
-    /// Adds what collides within the next `span` seconds.
-    fn disturb(&mut self, span: f64, load: &mut Load) {
-        self.until -= span;
+    /// Adds what collides within the next step.
+    fn disturb(&mut self, load: &mut Load) {
+        self.until -= STEP;
         if self.until <= 0.0 {
             load.burst = CAPACITY * self.rng.between(0.14, 0.24);
-            load.burst_share = (self.rng.between(150e-6, 400e-6) / span).min(1.0);
+            load.burst_share = self.rng.between(150e-6, 400e-6) / STEP;
             self.until = self.rng.wait(Self::MEAN);
         }
     }
@@ -93,8 +92,6 @@ pub(crate) struct Rail {
     cable: Cable,
     /// Management traffic, bytes per second.
     other_rate: f64,
-    /// True while the peer holds us with PFC.
-    held: bool,
     fault: Option<Fault>,
 }
 
@@ -120,7 +117,6 @@ impl Rail {
             unevenness: rng.split(),
             cable: Cable::new(&mut rng),
             other_rate: rng.between(80e3, 250e3),
-            held: false,
             fault: None,
         };
         rail.remember(&mut rng);
@@ -153,9 +149,10 @@ impl Rail {
         self.driver.shows(source, &self.totals)
     }
 
-    /// Lets `span` seconds pass.
-    pub(crate) fn tick(&mut self, span: f64, wants: &Wants, control: Control, fault: Option<Fault>) -> Done {
+    /// Lets a step pass that counts `times`. What comes over the job is one step of it.
+    pub(crate) fn tick(&mut self, times: f64, wants: &Wants, control: Control, fault: Option<Fault>) -> Done {
         self.meet(fault, wants.in_collective);
+        let span = STEP * times;
         if !self.carrier {
             self.without_carrier(span, wants.in_collective);
             return Done::default();
@@ -163,18 +160,16 @@ impl Rail {
         let bad = fault == Some(Fault::BadCable);
         let lost = self.cable.carry(&mut self.totals, span, self.speed, bad);
         self.manage(span);
-        self.hold(span, fault == Some(Fault::Storm));
-        if self.held {
+        if fault == Some(Fault::Storm) {
             // ACKs share the class with data, so a peer waits for us as we wait for it.
+            self.totals.rx.pause.hold(span);
             return Done::default();
         }
-        let sent = self.send(span, wants, control);
-        let received = self.receive(span, wants, control);
-        let acks_sent = received.delivered / DATA_FRAME / ACK_EVERY;
-        let acks_received = sent.sent / DATA_FRAME / ACK_EVERY;
-        self.totals.tx.priority[RDMA_PRIORITY].add(acks_sent, ACK_FRAME);
-        self.totals.rx.priority[RDMA_PRIORITY].add(acks_received, ACK_FRAME);
-        let line = CAPACITY * self.speed * span;
+        let sent = self.send(wants, control);
+        let received = self.receive(wants, control);
+        self.count_sent(&sent.repeated(times), control);
+        self.count_received(&received.repeated(times));
+        let line = CAPACITY * self.speed * STEP;
         self.lose(lost * sent.sent / line, lost * received.delivered / line);
         Done {
             tx: sent.sent,
@@ -187,9 +182,13 @@ impl Rail {
         if fault == self.fault {
             return;
         }
-        if self.fault == Some(Fault::Reset) {
-            self.totals = Totals::default();
-            self.stalled_percent = 0.0;
+        match self.fault {
+            Some(Fault::Reset) => {
+                self.totals = Totals::default();
+                self.stalled_percent = 0.0;
+            }
+            Some(Fault::Storm) => self.totals.rx.pause.release(),
+            _ => {}
         }
         self.driver.meet(fault, &self.totals);
         self.speed = if fault == Some(Fault::HalfSpeed) {
@@ -204,7 +203,7 @@ impl Rail {
         );
     }
 
-    fn send(&mut self, span: f64, wants: &Wants, control: Control) -> Passed {
+    fn send(&mut self, wants: &Wants, control: Control) -> Passed {
         let service = CAPACITY * self.speed;
         let own = wants.tx * self.unevenness.between(UNEVEN_FROM, UNEVEN_TO);
         let mut load = Load {
@@ -214,11 +213,16 @@ impl Rail {
             ..Load::default()
         };
         collide(&mut load, wants.wave, Towards::Peer);
-        self.peer_bursts.disturb(span, &mut load);
-        let passed = self.towards_peer.carry(span, &load);
+        self.peer_bursts.disturb(&mut load);
+        self.towards_peer.carry(STEP, &load)
+    }
+
+    fn count_sent(&mut self, passed: &Passed, control: Control) {
+        let packets = passed.sent / DATA_FRAME;
         let Totals { tx, rx, .. } = &mut self.totals;
-        tx.priority[RDMA_PRIORITY].add(passed.sent / DATA_FRAME, DATA_FRAME);
-        tx.write_requests += passed.sent / DATA_FRAME / WRITE_PACKETS;
+        tx.priority[RDMA_PRIORITY].add(packets, DATA_FRAME);
+        tx.write_requests += packets / WRITE_PACKETS;
+        rx.priority[RDMA_PRIORITY].add(packets / ACK_EVERY, ACK_FRAME);
         rx.priority[CNP_PRIORITY].add(passed.cnps_own, CNP_FRAME);
         rx.pause.add(passed.episodes, passed.paused);
         if control == Control::Ignored {
@@ -226,13 +230,19 @@ impl Rail {
         } else {
             self.totals.cnps_handled += passed.cnps_own;
         }
-        passed
     }
 
-    fn receive(&mut self, span: f64, wants: &Wants, control: Control) -> Passed {
-        let slow = self.fault == Some(Fault::SlowReceiver);
-        let drain = if slow { SLOW_DRAIN } else { 1.0 };
-        let service = CAPACITY * self.speed * drain;
+    /// What the host takes, bytes per second.
+    fn drain(&self) -> f64 {
+        let share = if self.fault == Some(Fault::SlowReceiver) {
+            SLOW_DRAIN
+        } else {
+            1.0
+        };
+        CAPACITY * self.speed * share
+    }
+
+    fn receive(&mut self, wants: &Wants, control: Control) -> Passed {
         let own = wants.rx * self.unevenness.between(UNEVEN_FROM, UNEVEN_TO);
         // That this node's own senders ignore CNPs does not make those of its peers do so.
         let control = if control == Control::Ignored {
@@ -242,25 +252,29 @@ impl Rail {
         };
         let mut load = Load {
             own,
-            service,
+            service: self.drain(),
             control,
             ..Load::default()
         };
         collide(&mut load, wants.wave, Towards::Us);
-        self.our_bursts.disturb(span, &mut load);
-        let passed = self.towards_us.carry(span, &load);
-        let requests = passed.delivered / DATA_FRAME / WRITE_PACKETS;
+        self.our_bursts.disturb(&mut load);
+        self.towards_us.carry(STEP, &load)
+    }
+
+    fn count_received(&mut self, passed: &Passed) {
+        let packets = passed.delivered / DATA_FRAME;
+        let requests = packets / WRITE_PACKETS;
         let Totals { tx, rx, .. } = &mut self.totals;
-        rx.priority[RDMA_PRIORITY].add(passed.delivered / DATA_FRAME, DATA_FRAME);
+        rx.priority[RDMA_PRIORITY].add(packets, DATA_FRAME);
         rx.write_requests += requests;
+        tx.priority[RDMA_PRIORITY].add(packets / ACK_EVERY, ACK_FRAME);
         tx.priority[CNP_PRIORITY].add(passed.cnps, CNP_FRAME);
         self.totals.marked += passed.marked;
         self.totals.cnps_sent += passed.cnps;
-        if slow {
+        if self.fault == Some(Fault::SlowReceiver) {
             self.totals.without_request += requests * WITHOUT_REQUEST;
-            self.stall(service, passed.busy);
+            self.stall(self.drain(), passed.busy);
         }
-        passed
     }
 
     /// A host that takes `drain` bytes per second while the switch would send at the line rate: the receive buffer
@@ -273,17 +287,6 @@ impl Rail {
         self.totals.over_threshold += busy / swing;
         self.totals.rx_discards.add(dropped, OTHER_FRAME);
         self.stalled += paused;
-    }
-
-    fn hold(&mut self, span: f64, storm: bool) {
-        if storm {
-            self.totals.rx.pause.nanoseconds += span * 1e9;
-            self.totals.rx.pause.frames += span / PFC_REFRESH;
-        } else if self.held {
-            self.totals.rx.pause.frames += 1.0;
-            self.totals.rx.pause.transitions += 1.0;
-        }
-        self.held = storm;
     }
 
     fn set_carrier(&mut self, carrier: bool, in_collective: bool) {
@@ -302,7 +305,6 @@ impl Rail {
             self.totals.link_down += 1.0;
             self.towards_peer = Path::new();
             self.towards_us = Path::new();
-            self.held = false;
         }
     }
 

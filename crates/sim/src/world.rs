@@ -7,7 +7,9 @@ use crate::setup::Setup;
 
 /// The model's step, nanoseconds.
 pub(crate) const TICK: u64 = 1_000_000;
-/// Steps that one reading may cost. After a longer pause the steps become longer instead.
+/// The same in seconds.
+pub(crate) const STEP: f64 = TICK as f64 / 1e9;
+/// Steps that one reading may cost. After a longer pause each of them counts for several.
 const MOST_TICKS: u64 = 10_000;
 const SECOND: u64 = 1_000_000_000;
 /// The rail whose 32-bit counter of requests wraps within minutes: it does so once in a day or two on each.
@@ -44,30 +46,31 @@ impl World {
         }
     }
 
-    /// Plays until `now`, in nanoseconds of the scenario, in steps of [`TICK`]; after a pause of more than
-    /// [`MOST_TICKS`] in that many longer ones. What is short of a step is left for the next time.
+    /// Plays until `now`, in nanoseconds of the scenario, in steps of [`TICK`]; after a pause of more than [`MOST_TICKS`]
+    /// each step stands for several, evenly over the pause: what happens is a sample, and what is counted is whole. What is
+    /// short of a step is left for the next time.
     pub(crate) fn play(&mut self, now: u64) {
         let mut ticks = now.saturating_sub(self.time) / TICK;
-        let stretch = ticks.div_ceil(MOST_TICKS);
+        let each = ticks.div_ceil(MOST_TICKS);
         while ticks > 0 {
-            let step = stretch.min(ticks);
-            self.tick(step * TICK);
-            ticks -= step;
+            let times = each.min(ticks);
+            self.tick(times);
+            ticks -= times;
         }
     }
 
-    fn tick(&mut self, span: u64) {
+    /// A step that counts `times`.
+    fn tick(&mut self, times: u64) {
         let conditions = self.setup.scenario.conditions(self.time);
-        let seconds = span as f64 / 1e9;
-        self.job.proceed(self.time, conditions);
+        self.job.proceed(conditions);
         let rails = self.rails.len();
         for (i, rail) in self.rails.iter_mut().enumerate() {
-            let wants = self.job.wants(i, self.time, seconds);
+            let wants = self.job.wants(i);
             let fault = conditions.fault_of(i, rails);
-            let done = rail.tick(seconds, &wants, conditions.control, fault);
+            let done = rail.tick(times as f64, &wants, conditions.control, fault);
             self.job.note(i, done);
         }
-        self.time += span;
+        self.time += times * TICK;
         self.end_second();
     }
 

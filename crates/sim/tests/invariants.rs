@@ -278,8 +278,7 @@ proptest! {
         let tens = [10_000, 20_000, 30_000, 40_000];
         let reads: BTreeSet<u64> = reads.into_iter().chain(tens).collect();
         let go = |bench: &Bench, milliseconds: u64| {
-            let time = Duration::from_millis(milliseconds);
-            bench.clock.advance(time - Duration::from_nanos(bench.clock.now()));
+            bench.clock.advance(Duration::from_nanos(milliseconds * 1_000_000 - bench.clock.now()));
         };
         for (i, time) in reads.into_iter().enumerate() {
             go(&often, time);

@@ -57,7 +57,7 @@ fn a_healthy_week_is_quiet_on_every_nic() {
             .expect("every driver has it");
         let share = packets * 4_158.0 / (LINE * 3_600.0 * f64::from(WEEK));
         assert!(
-            (0.1..0.9).contains(&share),
+            (0.3..0.5).contains(&share),
             "{nic}: {share} of the line on average"
         );
         let marks = reader.grew(&first, &before, Signal::EcnRxCe, None).unwrap();
@@ -69,8 +69,8 @@ fn a_healthy_week_is_quiet_on_every_nic() {
 }
 
 #[test]
-fn a_day_looks_alike_at_any_pace() {
-    // An hour in steps of the model, and one in the longer steps of an accelerated run.
+fn ten_minutes_look_alike_at_any_pace() {
+    // In steps of the model, and in those of an accelerated run, which count for several each.
     let pace = |step: Duration| {
         let bench = Bench::new(setup(Scenario::Healthy, 22, Nic::Mlx5, 1));
         let mut reader = bench.reader(0);
@@ -90,7 +90,7 @@ fn a_day_looks_alike_at_any_pace() {
         .map(|(signal, index)| reader.grew(&before, &after, signal, index).unwrap())
     };
     let (slow, fast) = (pace(Duration::from_secs(1)), pace(Duration::from_secs(100)));
-    assert!((fast[0] / slow[0] - 1.0).abs() < 0.15, "{slow:?} {fast:?}");
+    assert!((fast[0] / slow[0] - 1.0).abs() < 0.03, "{slow:?} {fast:?}");
     assert!((slow[1] + fast[1]).abs() < 1.0);
     assert!((fast[2] / slow[2] - 1.0).abs() < 1e-6, "{slow:?} {fast:?}");
 }
