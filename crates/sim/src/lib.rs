@@ -16,7 +16,8 @@
 //!
 //! The simulator has no time of its own: it plays to where its clock stands, whenever it is asked something. Time passes
 //! faster by giving it a faster clock, which must then be the one that its rows are stamped by as well: windows, rates and
-//! shares of time agree with each other because both read the same clock. Time that nobody waits for is a [`StepClock`].
+//! shares of time agree with each other because both read the same clock. [`Setup::speed`] says how fast that is. Time that
+//! nobody waits for is a [`StepClock`].
 //!
 //! ```
 //! use model::{Host, Opened, Read, SourceKind};
@@ -33,7 +34,7 @@
 //!     clock.advance(Duration::from_secs(1));
 //!     assert_eq!(source.read(&mut row), Read::Row);
 //! }
-//! # Ok::<(), sim::NoPortCount>(())
+//! # Ok::<(), sim::OutOfRange>(())
 //! ```
 
 mod cable;
@@ -61,7 +62,7 @@ pub use clock::StepClock;
 pub use name::UnknownName;
 pub use nic::Nic;
 pub use scenario::Scenario;
-pub use setup::{NoPortCount, PortCount, Setup};
+pub use setup::{OutOfRange, PortCount, Setup, Speed};
 
 use model::{Changes, Host, Opened, Port, SourceKind, Why};
 use source::{Columns, RailChanges, Shared};
@@ -81,7 +82,8 @@ impl Simulator {
         Self::with(Setup::new(scenario, seed), clock)
     }
 
-    /// The server of `setup`, from now on, where `clock` gives monotonic nanoseconds.
+    /// The server of `setup`, from now on, where `clock` gives monotonic nanoseconds of the server's time, which pass as
+    /// fast as its speed says.
     pub fn with(setup: Setup, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self {
             setup,

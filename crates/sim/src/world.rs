@@ -46,16 +46,17 @@ impl World {
         }
     }
 
-    /// Plays until `now`, in nanoseconds of the scenario, in steps of [`TICK`]; after a pause of more than [`MOST_TICKS`]
-    /// each step stands for several, evenly over the pause: what happens is a sample, and what is counted is whole. What is
-    /// short of a step is left for the next time.
+    /// Plays until `now`, in nanoseconds of the scenario, in steps of [`TICK`], each of which counts as often as the speed
+    /// asks for. After a pause of more than [`MOST_TICKS`] it counts for several of those, evenly over the pause: what
+    /// happens is a sample, and what is counted is whole. What is short of a step is left for the next time.
     pub(crate) fn play(&mut self, now: u64) {
-        let mut ticks = now.saturating_sub(self.time) / TICK;
-        let each = ticks.div_ceil(MOST_TICKS);
-        while ticks > 0 {
-            let times = each.min(ticks);
-            self.tick(times);
-            ticks -= times;
+        let grain = self.setup.speed.grain();
+        let mut steps = now.saturating_sub(self.time) / (TICK * grain);
+        let each = steps.div_ceil(MOST_TICKS);
+        while steps > 0 {
+            let these = each.min(steps);
+            self.tick(these * grain);
+            steps -= these;
         }
     }
 
@@ -88,19 +89,16 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Nic, PortCount, Scenario};
+    use crate::{PortCount, Scenario};
 
     #[test]
     fn what_came_in_went_out_or_waits_on_every_path() {
         for scenario in Scenario::ALL {
             for (seed, ports) in [(1, 8), (2, 1), (3, 3)] {
                 let ports = PortCount::new(ports).unwrap();
-                let nic = Nic::default();
                 let mut world = World::new(Setup {
-                    scenario,
-                    seed,
-                    nic,
                     ports,
+                    ..Setup::new(scenario, seed)
                 });
                 for second in 1..=40 {
                     world.play(second * SECOND);

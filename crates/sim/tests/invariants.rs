@@ -5,7 +5,7 @@ mod support;
 use catalog::{Index, Kind, Signal};
 use model::{ABSENT, Host, SourceKind};
 use proptest::prelude::*;
-use sim::{Nic, Scenario, Setup, Simulator};
+use sim::{Nic, Scenario, Setup, Simulator, Speed};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,10 +38,15 @@ impl Window<'_> {
         }
     }
 
-    /// The seconds in which all that has grown can have happened: a read sees the model at its last full step, up to a
-    /// millisecond ago at either end.
+    /// How long a step of the model stands for.
+    fn step(&self) -> f64 {
+        f64::from(self.setup.speed.get().div_ceil(60)) / 1e3
+    }
+
+    /// The seconds in which all that has grown can have happened: a read sees the model at its last full step, up to one
+    /// ago at either end.
     fn window(&self) -> f64 {
-        self.seconds + self.late() + 1e-3
+        self.seconds + self.late() + self.step()
     }
 
     /// Whether the firmware may answer one source as of now and another as of before.
@@ -263,14 +268,27 @@ proptest! {
     }
 
     #[test]
+    fn a_fast_server_is_as_plausible(
+        scenario in scenarios(),
+        nic in nics(),
+        seed: u64,
+        speed in 1..=Speed::MOST,
+    ) {
+        let speed = Speed::new(speed).unwrap();
+        play(Setup { speed, ..setup(scenario, seed, nic, 2) }, 120);
+    }
+
+    #[test]
     fn a_server_is_the_same_however_often_it_is_read(
         scenario in scenarios(),
         nic in nics(),
         seed: u64,
         ports in 1..=64_u8,
+        speed in 1..=600_u32,
         reads in prop::collection::btree_set(1..40_000_u64, 0..200),
     ) {
-        let setup = setup(scenario, seed, nic, ports);
+        let speed = Speed::new(speed).unwrap();
+        let setup = Setup { speed, ..setup(scenario, seed, nic, ports) };
         let (often, once) = (Bench::new(setup), Bench::new(setup));
         let mut readers = often.readers();
         let mut untouched = once.readers();

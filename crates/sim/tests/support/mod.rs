@@ -18,10 +18,9 @@ pub(crate) const PFC_HOLD: f64 = 83.9e-6;
 pub(crate) fn setup(scenario: Scenario, seed: u64, nic: Nic, ports: u8) -> Setup {
     let ports = PortCount::new(ports).expect("a possible number of ports");
     Setup {
-        scenario,
-        seed,
         nic,
         ports,
+        ..Setup::new(scenario, seed)
     }
 }
 
