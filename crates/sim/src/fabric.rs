@@ -1,7 +1,8 @@
 //! A path through the fabric as a fluid: senders under DCQCN, one switch egress queue with ECN and PFC.
 //!
-//! Flows of one origin are taken together (a mean field): where the paper's rules say that a flow does or does not
-//! get a CNP, here a share of the flows does. `docs/simulation.md` has the parameters and their sources.
+//! `docs/simulation.md` has the parameters and their sources.
+
+use crate::dcqcn::{Control, FLOWS, Senders, marking};
 
 /// Line rate of a 400G port, bytes per second.
 pub(crate) const LINE: f64 = 50e9;
@@ -14,89 +15,13 @@ const DATA_SHARE: f64 = 0.99;
 /// What a port passes of data frames, bytes per second.
 pub(crate) const CAPACITY: f64 = LINE * DATA_FRAME / (DATA_FRAME + WIRE_GAP) * DATA_SHARE;
 
-/// A sender has this many queue pairs in use towards one peer.
-const FLOWS: f64 = 4.0;
 /// An incast is 8:1: this many senders besides the one that the node's own collective belongs to.
 pub(crate) const OTHER_SENDERS: f64 = 7.0;
 
-/// Queue length at which marking begins, bytes.
-const K_MIN: f64 = 0.8e6;
-/// Queue length from which everything is marked, bytes.
-const K_MAX: f64 = 3.2e6;
-/// Marking probability just below [`K_MAX`].
-const P_MAX: f64 = 0.2;
 /// Queue length at which the switch sends XOFF, bytes.
 const XOFF: f64 = 6.0e6;
 /// How far the queue drains below [`XOFF`] before the switch sends XON, bytes.
 const XON_BELOW: f64 = 0.5e6;
-
-/// The notification point sends at most one CNP a flow in this time, seconds (DCQCN).
-const CNP_INTERVAL: f64 = 50e-6;
-/// Gain of the congestion estimate (DCQCN).
-const GAIN: f64 = 1.0 / 256.0;
-/// Quiet intervals of fast recovery before the target rate itself grows (DCQCN).
-const FAST_RECOVERY: f64 = 5.0;
-/// Additive increase a flow and interval: 40 Mb/s on the paper's 40G, in proportion at 400G; bytes per second.
-const ADDITIVE_INCREASE: f64 = 400e6 / 8.0;
-/// Rate limiters go no lower than this share of the line.
-const MIN_SHARE: f64 = 0.001;
-
-/// Like flows of one origin.
-#[derive(Clone, Debug)]
-struct Senders {
-    flows: f64,
-    /// Current rate of a flow, bytes per second.
-    rate: f64,
-    /// Target rate of a flow.
-    target: f64,
-    /// DCQCN's estimate of congestion, 0..=1.
-    alpha: f64,
-    /// Control intervals since the last CNP, averaged over the flows.
-    quiet: f64,
-}
-
-/// Share of the line that each flow of a sender has when nothing limits it.
-const FLOW_RATE: f64 = CAPACITY / FLOWS;
-
-impl Senders {
-    fn new(flows: f64) -> Self {
-        Self {
-            flows,
-            rate: FLOW_RATE,
-            target: FLOW_RATE,
-            alpha: 1.0,
-            quiet: 0.0,
-        }
-    }
-
-    fn limit(&self) -> f64 {
-        self.flows * self.rate
-    }
-
-    fn unlimited(&self) -> bool {
-        self.rate >= FLOW_RATE
-    }
-
-    /// One control interval in which the share `notified` of the flows gets a CNP.
-    fn react(&mut self, notified: f64) {
-        if notified <= 0.0 && self.unlimited() {
-            return;
-        }
-        let calm = 1.0 - notified;
-        self.target += notified * (self.rate - self.target);
-        self.rate *= 1.0 - notified * self.alpha / 2.0;
-        self.alpha = (1.0 - GAIN) * self.alpha + GAIN * notified;
-        self.quiet = (self.quiet + 1.0) * calm;
-        if self.quiet > FAST_RECOVERY {
-            self.target = (self.target + calm * ADDITIVE_INCREASE).min(FLOW_RATE * 1.01);
-        }
-        self.rate = (self.rate + calm * (self.target - self.rate) / 2.0).max(FLOW_RATE * MIN_SHARE);
-        if self.unlimited() {
-            // The limiter lets go of the flow, and its next CNP finds it as new: alpha starts at 1.
-            *self = Self::new(self.flows);
-        }
-    }
-}
 
 /// What went through a path in some time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -122,6 +47,21 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
+    /// The same again and again, `times` in all.
+    pub(crate) fn repeated(&self, times: f64) -> Self {
+        Self {
+            sent: self.sent * times,
+            delivered: self.delivered * times,
+            delivered_own: self.delivered_own * times,
+            marked: self.marked * times,
+            cnps: self.cnps * times,
+            cnps_own: self.cnps_own * times,
+            paused: self.paused * times,
+            episodes: self.episodes * times,
+            busy: self.busy * times,
+        }
+    }
+
     fn add(&mut self, other: &Self) {
         self.sent += other.sent;
         self.delivered += other.delivered;
@@ -150,6 +90,8 @@ pub(crate) struct Load {
     pub(crate) fresh: bool,
     /// What the egress passes.
     pub(crate) service: f64,
+    /// What ECN does about it.
+    pub(crate) control: Control,
 }
 
 /// Several senders, one egress queue.
@@ -161,6 +103,9 @@ pub(crate) struct Path {
     queue: f64,
     /// The own sender's share of what arrived last.
     own_share: f64,
+    /// All bytes that ever arrived, and that ever left.
+    #[cfg(test)]
+    ledger: (f64, f64),
 }
 
 /// Control intervals in a tick of a millisecond.
@@ -173,6 +118,8 @@ impl Path {
             others: Senders::new(FLOWS * OTHER_SENDERS),
             queue: 0.0,
             own_share: 1.0,
+            #[cfg(test)]
+            ledger: (0.0, 0.0),
         }
     }
 
@@ -182,9 +129,17 @@ impl Path {
         self.own.flows + self.others.flows
     }
 
-    /// Queue pairs of the own sender.
-    pub(crate) fn own_flows(&self) -> f64 {
-        self.own.flows
+    #[cfg(test)]
+    fn note(&mut self, arrived: f64, left: f64) {
+        self.ledger.0 += arrived;
+        self.ledger.1 += left;
+    }
+
+    /// How many bytes came from nowhere or went there, as a share of all that arrived.
+    #[cfg(test)]
+    pub(crate) fn lost(&self) -> f64 {
+        let (arrived, left) = self.ledger;
+        (arrived - left - self.queue).abs() / arrived.max(1.0)
     }
 
     /// Carries `load` for `span` seconds: at once while nothing queues and no limiter acts, else by DCQCN's intervals.
@@ -193,7 +148,7 @@ impl Path {
             self.others = Senders::new(self.others.flows);
         }
         if self.is_calm(load) {
-            return self.interval(span, load.own, load.others, load.service);
+            return self.interval(span, load.others, load);
         }
         let interval = span / f64::from(INTERVALS);
         let mut passed = Passed::default();
@@ -204,7 +159,7 @@ impl Path {
             } else {
                 load.others
             };
-            passed.add(&self.interval(interval, load.own, others, load.service));
+            passed.add(&self.interval(interval, others, load));
         }
         passed
     }
@@ -217,8 +172,10 @@ impl Path {
             && load.own + load.others <= load.service
     }
 
-    fn interval(&mut self, span: f64, own: f64, others: f64, service: f64) -> Passed {
-        let own = own.min(self.own.limit());
+    /// As [`Self::carry`], for one interval in which the other senders want `others`.
+    fn interval(&mut self, span: f64, others: f64, load: &Load) -> Passed {
+        let service = load.service;
+        let own = load.own.min(self.own.limit());
         let arriving = own + others.min(self.others.limit());
         if arriving > 0.0 {
             self.own_share = own / arriving;
@@ -229,17 +186,29 @@ impl Path {
         self.queue = (offered - service * span).clamp(0.0, XOFF);
         let delivered = offered - self.queue;
 
-        let marking = marking(f64::midpoint(before, self.queue));
+        #[cfg(test)]
+        self.note(arriving * (span - paused), delivered);
+        let marking = if load.control == Control::Unmarked {
+            0.0
+        } else {
+            marking(f64::midpoint(before, self.queue))
+        };
         let delivered_own = delivered * self.own_share;
-        let cnps_own = self.own.notify(marking, delivered_own, span);
-        let cnps_others = self.others.notify(marking, delivered - delivered_own, span);
+        let own_notified = self.own.notified(marking, delivered_own, span);
+        let others_notified = self.others.notified(marking, delivered - delivered_own, span);
+        let cnps_own = self.own.cnps(own_notified, span);
+        let cnps = cnps_own + self.others.cnps(others_notified, span);
+        self.others.react(others_notified);
+        if load.control != Control::Ignored {
+            self.own.react(own_notified);
+        }
         let stopped = own > 0.0;
         Passed {
             sent: own * (span - paused),
             delivered,
             delivered_own,
             marked: marking * delivered / DATA_FRAME,
-            cnps: cnps_own + cnps_others,
+            cnps,
             cnps_own,
             paused: if stopped { paused } else { 0.0 },
             episodes: if stopped { episodes } else { 0.0 },
@@ -264,40 +233,10 @@ impl Path {
     }
 }
 
-impl Senders {
-    /// CNPs for these flows, of whose packets `delivered` bytes arrived in `span` seconds; the flows then react.
-    fn notify(&mut self, marking: f64, delivered: f64, span: f64) -> f64 {
-        let intervals = span / CNP_INTERVAL;
-        let packets = delivered / DATA_FRAME / self.flows / intervals;
-        let notified = notified(marking, packets);
-        self.react(notified);
-        self.flows * notified * intervals
-    }
-}
-
-/// Share of the packets that the switch marks at this queue length: RED as DCQCN configures it.
-fn marking(queue: f64) -> f64 {
-    if queue <= K_MIN {
-        0.0
-    } else if queue <= K_MAX {
-        P_MAX * (queue - K_MIN) / (K_MAX - K_MIN)
-    } else {
-        1.0
-    }
-}
-
-/// Share of the flows that had at least one marked packet among the `packets` that each had in an interval. Never
-/// more than the marked packets themselves, also where a flow has less than one packet in an interval.
-fn notified(marking: f64, packets: f64) -> f64 {
-    if marking <= 0.0 {
-        return 0.0;
-    }
-    (1.0 - (1.0 - marking).powf(packets)).min(marking * packets)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dcqcn::CNP_INTERVAL;
     use proptest::prelude::*;
 
     fn incast() -> Load {
@@ -307,27 +246,6 @@ mod tests {
             service: CAPACITY,
             ..Load::default()
         }
-    }
-
-    #[test]
-    fn marking_is_red() {
-        assert!(marking(K_MIN).abs() < 1e-12);
-        assert!((marking(f64::midpoint(K_MIN, K_MAX)) - P_MAX / 2.0).abs() < 1e-12);
-        assert!((marking(K_MAX) - P_MAX).abs() < 1e-12);
-        assert!((marking(K_MAX + 1.0) - 1.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_first_cnp_halves_the_rate_and_quiet_brings_it_back() {
-        let mut senders = Senders::new(FLOWS);
-        senders.react(1.0);
-        assert!((senders.rate / FLOW_RATE - 0.5).abs() < 1e-9);
-        let intervals = (1..10_000).find(|_| {
-            senders.react(0.0);
-            senders.unlimited()
-        });
-        assert!(intervals.is_some_and(|n| n > 5), "{intervals:?}");
-        assert!((senders.alpha - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -343,6 +261,31 @@ mod tests {
             (0.02..0.4).contains(&share),
             "the own sender has {share} of the line"
         );
+    }
+
+    #[test]
+    fn without_marks_the_pause_lasts_as_long_as_the_incast() {
+        let mut path = Path::new();
+        let unmarked = Load {
+            control: Control::Unmarked,
+            ..incast()
+        };
+        let later = (0..20).map(|_| path.carry(1e-3, &unmarked)).last().unwrap();
+        // Of 7.9 lines that want to send one passes.
+        assert!((later.paused / 1e-3 - 6.9 / 7.9).abs() < 1e-3, "{later:?}");
+        assert!(later.marked + later.cnps <= 0.0);
+    }
+
+    #[test]
+    fn a_sender_that_ignores_its_cnps_takes_the_line() {
+        let mut path = Path::new();
+        let ignored = Load {
+            control: Control::Ignored,
+            ..incast()
+        };
+        let later = (0..40).map(|_| path.carry(1e-3, &ignored)).last().unwrap();
+        assert!(later.cnps_own > 0.0);
+        assert!(later.sent / (CAPACITY * 1e-3) > 0.8, "{later:?}");
     }
 
     #[test]
@@ -377,6 +320,7 @@ mod tests {
                 prop_assert!(passed.cnps <= path.flows() * span / CNP_INTERVAL + 1e-6);
                 prop_assert!(passed.marked <= passed.delivered / DATA_FRAME + 1e-6);
             }
+            prop_assert!(path.lost() < 1e-9);
         }
     }
 }

@@ -1,15 +1,17 @@
 //! The training job: compute, then a collective over all rails, again and again.
 
-use crate::columns::whole;
+use crate::conditions::Conditions;
 use crate::fabric::CAPACITY;
 use crate::rng::Rng;
-use crate::scenario::{Conditions, INCAST_RAIL};
-use crate::world::{RAILS, TICK};
+use crate::value::whole;
+use crate::world::{STEP, TICK};
 
-/// What a collective moves over each rail in each direction, bytes.
+/// What a collective moves over each rail in each direction, bytes, where it loads them evenly.
 const COLLECTIVE: f64 = 7.2e9;
 /// How far a rail may be ahead of the slowest, bytes: the chunks that a ring has in flight.
 const LEAD: f64 = 64e6;
+/// What even and odd rails carry of that where it does not.
+const UNEVEN: [f64; 2] = [1.6, 0.4];
 /// Share of the line that point-to-point traffic of the job takes while it computes.
 const COMPUTE_SHARE: f64 = 0.02;
 /// Within an incast other senders begin anew after this time, nanoseconds.
@@ -32,7 +34,7 @@ pub(crate) struct Wave {
     pub(crate) begins: bool,
 }
 
-/// What the job wants of a rail for a tick.
+/// What the job wants of a rail for a step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wants {
     /// What the job has to send, bytes per second.
@@ -44,7 +46,7 @@ pub(crate) struct Wants {
     pub(crate) wave: Option<Wave>,
 }
 
-/// What the job got through in a tick, bytes.
+/// What the job got through in a step, bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Done {
     pub(crate) tx: f64,
@@ -96,71 +98,105 @@ struct Collective {
     /// Share of the line that the collective library reaches.
     efficiency: f64,
     incast: Option<Incast>,
-    progress: [Done; RAILS],
-    /// What the slowest rail has done, bytes.
+    rails: Vec<Part>,
+    /// What the slowest rail has done, bytes of an even share.
     slowest: f64,
 }
 
+/// What a collective does on one rail.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// How much that is, as a multiple of [`COLLECTIVE`].
+    share: f64,
+    done: Done,
+    /// The incast meets it here.
+    meets_incast: bool,
+}
+
 impl Collective {
-    fn begin(now: u64, conditions: Conditions, rng: &mut Rng) -> Self {
+    fn begin(now: u64, rails: usize, conditions: Conditions, rng: &mut Rng) -> Self {
         let efficiency = rng.between(0.88, 0.94);
         let incast = (conditions.incast && rng.chance(0.8)).then(|| Incast::plan(now, rng));
+        let part = |rail| Part {
+            share: if conditions.uneven { UNEVEN[rail % 2] } else { 1.0 },
+            done: Done::default(),
+            meets_incast: conditions.incast_on(rail, rails),
+        };
         Self {
             efficiency,
             incast,
-            progress: [Done::default(); RAILS],
+            rails: (0..rails).map(part).collect(),
             slowest: 0.0,
         }
+    }
+
+    /// Looks at how far the slowest rail is.
+    fn look(&mut self) {
+        let done = self
+            .rails
+            .iter()
+            .flat_map(|part| [part.done.tx / part.share, part.done.rx / part.share]);
+        self.slowest = done.fold(COLLECTIVE, f64::min);
     }
 
     fn is_done(&self) -> bool {
         self.slowest > COLLECTIVE - 1.0
     }
 
-    fn wants(&self, rail: usize, time: u64, span: f64) -> Wants {
-        let progress = self.progress[rail];
+    fn wants(&self, rail: usize, time: u64) -> Wants {
+        let part = self.rails[rail];
         Wants {
-            tx: self.rate(progress.tx, span),
-            rx: self.rate(progress.rx, span),
+            tx: self.rate(part.done.tx, part.share),
+            rx: self.rate(part.done.rx, part.share),
             in_collective: true,
             wave: self
                 .incast
-                .filter(|_| rail == INCAST_RAIL)
+                .filter(|_| part.meets_incast)
                 .and_then(|incast| incast.wave(time)),
         }
     }
 
-    /// What may still be sent in `span` seconds after `progress`, bytes per second.
-    fn rate(&self, progress: f64, span: f64) -> f64 {
+    /// What may still be sent in a step after `done` on a rail of that share, bytes per second.
+    fn rate(&self, done: f64, share: f64) -> f64 {
         let most = self.efficiency * CAPACITY;
-        let end = (self.slowest + LEAD.max(most * span)).min(COLLECTIVE);
-        ((end - progress) / span).clamp(0.0, most)
+        let end = (self.slowest + LEAD).min(COLLECTIVE);
+        ((end * share - done) / STEP).clamp(0.0, most)
     }
 }
 
 /// The job.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
+    rails: usize,
+    /// Nanoseconds of its own: steps that count for several are one to it.
+    now: u64,
     phase: Phase,
     rng: Rng,
 }
 
 impl Job {
-    pub(crate) fn new(mut rng: Rng) -> Self {
+    pub(crate) fn new(rails: usize, mut rng: Rng) -> Self {
         let phase = Phase::Compute(nanoseconds(rng.between(0.02, 0.2)));
-        Self { phase, rng }
+        Self {
+            rails,
+            now: 0,
+            phase,
+            rng,
+        }
     }
 
-    /// Goes on to the next phase if the present one is over at `now`.
-    pub(crate) fn proceed(&mut self, now: u64, conditions: Conditions) {
+    /// A step begins: goes on to the next phase if the present one is over.
+    pub(crate) fn proceed(&mut self, conditions: Conditions) {
+        let now = self.now;
+        self.now += TICK;
         match &mut self.phase {
             Phase::Compute(until) if now >= *until => {
-                self.phase = Phase::Collective(Collective::begin(now, conditions, &mut self.rng));
+                let collective = Collective::begin(now, self.rails, conditions, &mut self.rng);
+                self.phase = Phase::Collective(collective);
             }
             Phase::Compute(_) => {}
             Phase::Collective(collective) => {
-                let done = collective.progress.iter().flat_map(|done| [done.tx, done.rx]);
-                collective.slowest = done.fold(COLLECTIVE, f64::min);
+                collective.look();
                 if collective.is_done() {
                     self.phase = Phase::Compute(now + nanoseconds(self.rng.between(0.20, 0.26)));
                 }
@@ -168,8 +204,8 @@ impl Job {
         }
     }
 
-    /// What it wants of a rail for `span` seconds from `time` on.
-    pub(crate) fn wants(&self, rail: usize, time: u64, span: f64) -> Wants {
+    /// What it wants of a rail for the step that has begun.
+    pub(crate) fn wants(&self, rail: usize) -> Wants {
         match &self.phase {
             Phase::Compute(_) => {
                 let rate = CAPACITY * COMPUTE_SHARE;
@@ -179,15 +215,16 @@ impl Job {
                     ..Wants::default()
                 }
             }
-            Phase::Collective(collective) => collective.wants(rail, time, span),
+            Phase::Collective(collective) => collective.wants(rail, self.now - TICK),
         }
     }
 
     /// Notes what it got of a rail.
     pub(crate) fn note(&mut self, rail: usize, done: Done) {
         if let Phase::Collective(collective) = &mut self.phase {
-            collective.progress[rail].tx += done.tx;
-            collective.progress[rail].rx += done.rx;
+            let sum = &mut collective.rails[rail].done;
+            sum.tx += done.tx;
+            sum.rx += done.rx;
         }
     }
 }

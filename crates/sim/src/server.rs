@@ -1,25 +1,62 @@
 //! What the simulated server says of itself: names, places and addresses.
 
-use crate::columns::DRIVER;
 use crate::rail::Rail;
-use crate::world::RAILS;
+use crate::setup::Setup;
+use crate::world::World;
 use model::{DeviceId, Gid, GidType, Gpu, LinkLayer, Pci, PcieLink, Port, PortId, PortState};
 
-/// PCI buses of the NICs, four on each socket; the nearest GPU is three buses further, behind the same switch.
-const BUSES: [u8; RAILS] = [0x18, 0x40, 0x4f, 0x5e, 0x9a, 0xc0, 0xce, 0xdc];
+/// PCI buses of the NICs of a domain, four on each socket of a server of eight; each further eight are a domain of their own.
+const BUSES: [u8; 8] = [0x18, 0x40, 0x4f, 0x5e, 0x9a, 0xc0, 0xce, 0xdc];
+/// The GPU of a NIC is on another bus of the same switch, this much further.
 const GPU_BUS_OFFSET: u8 = 3;
-const RAILS_PER_SOCKET: usize = RAILS / 2;
-/// Bridges between a NIC and its GPU: the two downstream ports of their switch.
-const BRIDGES: u8 = 2;
+/// Bridges between a NIC and its GPU: a downstream port of their switch, its upstream port, and another downstream port.
+const BRIDGES: u8 = 3;
+const SOCKETS: usize = 2;
 const FIRST_IFINDEX: u32 = 4;
 const MTU: u32 = 9_000;
 const PCIE: PcieLink = PcieLink {
     gigatransfers: 32.0,
     width: 16,
 };
-/// The words in brackets reach every place that shows a port.
-const FIRMWARE: &str = "28.39.1002 (simulated)";
-const BOARD: &str = "MT_0000000838";
+
+/// Where a NIC is on the PCI bus.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) domain: usize,
+    pub(crate) bus: u8,
+}
+
+impl Place {
+    pub(crate) fn of(rail: usize) -> Self {
+        Self {
+            domain: rail / BUSES.len(),
+            bus: BUSES[rail % BUSES.len()],
+        }
+    }
+
+    /// The address of function 0 of a device on a bus of the domain.
+    pub(crate) fn address(self, bus: u8, device: u8) -> String {
+        format!("{:04x}:{bus:02x}:{device:02x}.0", self.domain)
+    }
+
+    pub(crate) fn nic(self) -> String {
+        self.address(self.bus, 0)
+    }
+
+    pub(crate) fn gpu(self) -> String {
+        self.address(self.bus + GPU_BUS_OFFSET, 0)
+    }
+
+    /// As systemd names it: the domain only where it is not 0.
+    fn netdev(self) -> String {
+        let domain = if self.domain == 0 {
+            String::new()
+        } else {
+            format!("P{}", self.domain)
+        };
+        format!("en{domain}p{}s0np0", self.bus)
+    }
+}
 
 /// The netdev index of a rail.
 pub(crate) fn ifindex(rail: usize) -> u32 {
@@ -27,46 +64,51 @@ pub(crate) fn ifindex(rail: usize) -> u32 {
 }
 
 /// The rail of a port of this server.
-pub(crate) fn rail(port: &PortId) -> Option<usize> {
-    (0..RAILS).find(|rail| id(*rail) == *port)
+pub(crate) fn rail(setup: Setup, port: &PortId) -> Option<usize> {
+    (0..setup.ports.get()).find(|rail| id(*rail) == *port)
 }
 
 fn id(rail: usize) -> PortId {
     PortId {
-        device: DeviceId::pci(&pci_address(BUSES[rail])),
+        device: DeviceId::pci(&Place::of(rail).nic()),
         number: 1,
     }
-}
-
-fn pci_address(bus: u8) -> String {
-    format!("0000:{bus:02x}:00.0")
 }
 
 fn number(rail: usize) -> u32 {
     u32::try_from(rail).expect("a server has few rails")
 }
 
-/// The port of a rail, as it is now.
-pub(crate) fn port(rail: usize, state: &Rail) -> Port {
-    let bus = BUSES[rail];
-    let netdev = format!("enp{bus}s0np0");
+/// Every port, as it is now.
+pub(crate) fn ports(world: &World) -> Vec<Port> {
+    let states = world.rails.iter().enumerate();
+    states
+        .map(|(rail, state)| port(world.setup, rail, state))
+        .collect()
+}
+
+fn port(setup: Setup, rail: usize, state: &Rail) -> Port {
+    let place = Place::of(rail);
+    let make = setup.nic.make();
+    let netdev = place.netdev();
+    let ports = setup.ports.get();
     Port {
         id: id(rail),
-        device: format!("mlx5_{rail}"),
+        device: format!("{}{rail}", make.device),
         ifindex: Some(ifindex(rail)),
-        rdma_index: Some(number(rail)),
-        driver: DRIVER.to_owned(),
-        firmware: Some(FIRMWARE.to_owned()),
-        board: Some(BOARD.to_owned()),
+        rdma_index: Some(number(rail) + state.driver.registrations() * number(ports)),
+        driver: make.driver.to_owned(),
+        firmware: Some(make.firmware.to_owned()),
+        board: make.board.map(str::to_owned),
         guid: Some(format!("b83f:d203:00{rail:02x}:1c00")),
         pci: Some(Pci {
-            address: pci_address(bus),
+            address: place.nic(),
             current: Some(PCIE),
             max: Some(PCIE),
         }),
-        numa_node: Some(number(rail / RAILS_PER_SOCKET)),
+        numa_node: Some(number(rail * SOCKETS / ports)),
         gpu: Some(Gpu {
-            address: pci_address(bus + GPU_BUS_OFFSET),
+            address: place.gpu(),
             bridges: Some(BRIDGES),
         }),
         link_layer: LinkLayer::Ethernet,
@@ -100,4 +142,9 @@ fn gids(rail: usize, netdev: &str) -> Vec<Gid> {
         netdev: Some(netdev.to_owned()),
     })
     .collect()
+}
+
+/// MAC address of the netdev of a rail, from which its GUID and its link-local address follow.
+pub(crate) fn mac(rail: usize) -> String {
+    format!("b8:3f:d2:{rail:02x}:1c:00")
 }

@@ -1,9 +1,10 @@
 //! Sources and changes: the model behind the traits of a host.
 
-use crate::columns::{Cell, DRIVER, cells};
+use crate::columns::{Cell, cells};
+use crate::rail::Rail;
 use crate::server;
-use crate::world::{RAILS, World};
-use model::{Change, Changes, PortId, Read, Schema, Source, SourceKind, Why};
+use crate::world::World;
+use model::{Change, Changes, Opened, Port, Read, Schema, Source, SourceKind, Why};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ pub(crate) struct Shared {
     /// When the scenario began.
     origin: u64,
     world: Mutex<World>,
-    flipped: Condvar,
+    changed: Condvar,
 }
 
 impl Shared {
@@ -23,7 +24,7 @@ impl Shared {
             clock,
             origin,
             world: Mutex::new(world),
-            flipped: Condvar::new(),
+            changed: Condvar::new(),
         }
     }
 
@@ -36,45 +37,77 @@ impl Shared {
     }
 
     fn catch_up(&self, world: &mut World) {
-        let before = flips(world);
+        let before = changes(world);
         world.play((self.clock)().saturating_sub(self.origin));
-        if flips(world) != before {
-            self.flipped.notify_all();
+        if changes(world) != before {
+            self.changed.notify_all();
         }
     }
 }
 
-/// How often each carrier came and went.
-fn flips(world: &World) -> [u64; RAILS] {
-    std::array::from_fn(|rail| {
-        let counted = &world.rails[rail].counted;
-        crate::columns::whole(counted.carrier_up + counted.carrier_down)
-    })
+/// How much has changed so far.
+fn changes(world: &World) -> u32 {
+    let of = |mark: Mark| mark.flips + mark.registrations;
+    world.rails.iter().map(|rail| of(Mark::of(rail))).sum()
+}
+
+/// What tells that something has changed on a rail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    /// How often the carrier came and went.
+    flips: u32,
+    registrations: u32,
+}
+
+impl Mark {
+    fn of(rail: &Rail) -> Self {
+        Self {
+            flips: rail.carrier_up + rail.carrier_down,
+            registrations: rail.driver.registrations(),
+        }
+    }
 }
 
 /// One source of one NIC.
 pub(crate) struct Columns {
     shared: Arc<Shared>,
     rail: usize,
+    /// The RDMA device that it was opened on.
+    registrations: u32,
     schema: Arc<Schema>,
     cells: Vec<Cell>,
 }
 
 impl Columns {
-    /// `None` if the NIC does not have the source.
-    pub(crate) fn open(shared: &Arc<Shared>, rail: usize, port: &PortId, source: SourceKind) -> Option<Self> {
-        let cells = cells(source);
+    /// Opens a source of the NIC of `rail`.
+    pub(crate) fn open(shared: &Arc<Shared>, rail: usize, port: &Port, kind: SourceKind) -> Opened {
+        let world = shared.now();
+        let cells = cells(world.setup, kind);
         if cells.is_empty() {
-            return None;
+            return Opened::NotApplicable(Why::new(
+                "not_on_this_driver",
+                format!("{} of the simulated server has no {kind}", port.device),
+            ));
+        }
+        let driver = &world.rails[rail].driver;
+        let registrations = driver.registrations();
+        if let Some(why) = driver.refuses(kind, registrations) {
+            return Opened::Failed(why);
         }
         let names = cells.iter().map(|cell| cell.name.as_str());
-        let schema = Arc::new(Schema::new(port.clone(), DRIVER, source, names));
-        Some(Self {
+        let schema = Arc::new(Schema::new(
+            port.id.clone(),
+            world.setup.nic.make().driver,
+            kind,
+            names,
+        ));
+        Opened::Active(Box::new(Self {
             shared: Arc::clone(shared),
             rail,
+            registrations,
             schema,
             cells,
-        })
+        }))
     }
 }
 
@@ -86,6 +119,9 @@ impl Source for Columns {
     fn read(&mut self, row: &mut [u64]) -> Read {
         let world = self.shared.now();
         let rail = &world.rails[self.rail];
+        if let Some(why) = rail.driver.refuses(self.schema.source, self.registrations) {
+            return Read::Missing(why);
+        }
         for (value, cell) in row.iter_mut().zip(&self.cells) {
             *value = cell.read(rail);
         }
@@ -93,45 +129,50 @@ impl Source for Columns {
     }
 }
 
-/// Carriers that come and go.
-pub(crate) struct CarrierChanges {
+/// Carriers and RDMA devices that come and go.
+pub(crate) struct RailChanges {
     shared: Arc<Shared>,
-    seen: [u64; RAILS],
+    seen: Vec<Mark>,
 }
 
 /// How often the model is looked at while nobody reads it.
 const LOOK: Duration = Duration::from_millis(100);
 
-impl CarrierChanges {
+impl RailChanges {
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        let seen = flips(&shared.now());
+        let seen = shared.now().rails.iter().map(Mark::of).collect();
         Self {
             shared: Arc::clone(shared),
             seen,
         }
     }
 
-    /// Adds the links that changed since the last look.
-    fn take(&mut self, now: [u64; RAILS], found: &mut Vec<Change>) -> bool {
-        let before = std::mem::replace(&mut self.seen, now);
-        let changed = (0..RAILS).filter(|rail| before[*rail] != now[*rail]);
+    /// Adds what changed since the last look.
+    fn take(&mut self, world: &World, found: &mut Vec<Change>) -> bool {
         let length = found.len();
-        found.extend(changed.map(|rail| Change::Link {
-            ifindex: server::ifindex(rail),
-        }));
+        for (rail, (seen, state)) in self.seen.iter_mut().zip(&world.rails).enumerate() {
+            let before = std::mem::replace(seen, Mark::of(state));
+            if before.flips != seen.flips {
+                let ifindex = server::ifindex(rail);
+                found.push(Change::Link { ifindex });
+            }
+            if before.registrations != seen.registrations {
+                found.push(Change::Devices);
+            }
+        }
         found.len() > length
     }
 }
 
-impl Changes for CarrierChanges {
+impl Changes for RailChanges {
     fn wait(&mut self, timeout: Duration, found: &mut Vec<Change>) -> Result<(), Why> {
         let shared = Arc::clone(&self.shared);
         let mut world = shared.now();
         let mut left = timeout;
-        while !self.take(flips(&world), found) && !left.is_zero() {
+        while !self.take(&world, found) && !left.is_zero() {
             let look = left.min(LOOK);
             let (woken, waited) = shared
-                .flipped
+                .changed
                 .wait_timeout(world, look)
                 .unwrap_or_else(PoisonError::into_inner);
             world = woken;

@@ -1,7 +1,7 @@
 //! Each scenario shows what it is named for, and the healthy one shows nothing.
 
 use catalog::{Index, Signal};
-use model::{ABSENT, Change, Host, Opened, PortState, Source, SourceKind};
+use model::{ABSENT, Change, Host, Opened, PortState, Read, Source, SourceKind};
 use sim::{Scenario, Simulator};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -182,7 +182,7 @@ fn a_storm_holds_one_rail_and_the_others_wait() {
 
 #[test]
 fn a_slow_receiver_pauses_the_switch() {
-    let server = Server::new(Scenario::PfcStorm);
+    let server = Server::new(Scenario::SlowReceiver);
     let what = [
         pause(6, Signal::PfcTxPauseDuration),
         pause(6, Signal::PfcTxFrames),
@@ -244,20 +244,238 @@ fn a_flap_is_counted_seen_and_retransmitted() {
 }
 
 #[test]
+fn a_slow_receiver_runs_out_of_buffers_where_nothing_is_paused() {
+    let server = Server::new(Scenario::SlowReceiver);
+    let on = |signal, index| (6, SourceKind::Ethtool, signal, index);
+    let what = [
+        rdma(6, Signal::RoceRxNoWqe),
+        on(Signal::DropRxNoBuffer, None),
+        on(Signal::DropRxNoBuffer, Some(Index::Priority(0))),
+        on(Signal::DropRxNoBuffer, RDMA),
+        rdma(5, Signal::RoceRxNoWqe),
+    ];
+    let grown = server.grows(10.0, 40.0, &what);
+    assert!(grown[0] > 100 && grown[1] > 100, "{grown:?}");
+    assert_eq!(grown[1], grown[2], "what has no pause is dropped");
+    assert_eq!(grown[3], 0, "what has is not");
+    assert_eq!(grown[4], 0, "another rail");
+}
+
+#[test]
+fn a_bad_cable_damages_one_port_and_every_layer_tells() {
+    let server = Server::new(Scenario::BadCable);
+    let on = |rail, signal| (rail, SourceKind::Ethtool, signal, None);
+    let what = [
+        on(7, Signal::FecCorrectedBits),
+        (7, SourceKind::Settings, Signal::FecUncorrectableBlocks, None),
+        on(7, Signal::LinkRxCrcErrors),
+        rdma(7, Signal::RoceRxIcrcErrors),
+        rdma(7, Signal::RoceRxOutOfSequence),
+        rdma(7, Signal::RoceRxNakSequence),
+        rdma(7, Signal::RoceAckTimeout),
+        on(0, Signal::LinkRxCrcErrors),
+        rdma(0, Signal::RoceRxOutOfSequence),
+    ];
+    let grown = server.grows(0.0, 60.0, &what);
+    // 1e-4 of 400 Gb/s, and one of a million of 73.5 million code words a second.
+    assert!(grown[0].abs_diff(2_400_000_000) < 100_000_000, "{grown:?}");
+    assert!(grown[1].abs_diff(4_411) < 10, "{grown:?}");
+    assert!(grown[2..7].iter().all(|grown| *grown > 0), "{grown:?}");
+    assert!(
+        grown[2] < grown[1],
+        "an idle line has code words, but no frames: {grown:?}"
+    );
+    assert_eq!(grown[7..], [0, 0]);
+}
+
+#[test]
+fn without_ecn_the_pauses_are_long_and_nothing_is_marked() {
+    let server = Server::new(Scenario::EcnOff);
+    let what = [
+        pause(3, Signal::PfcRxPauseDuration),
+        rdma(3, Signal::EcnRxCe),
+        rdma(3, Signal::CnpTx),
+        rdma(3, Signal::CnpRxHandled),
+        pause(2, Signal::PfcRxPauseDuration),
+    ];
+    let unmarked = server.grows(0.0, 60.0, &what);
+    let marked = Server::new(Scenario::Incast).grows(0.0, 60.0, &what);
+    assert!(
+        unmarked[0] > 5 * marked[0],
+        "{} us of pause, {} with ECN",
+        unmarked[0],
+        marked[0]
+    );
+    assert_eq!(unmarked[1..], [0, 0, 0, 0]);
+}
+
+#[test]
+fn ignored_cnps_are_counted_and_change_nothing() {
+    let what = [
+        rdma(3, Signal::CnpRxIgnored),
+        rdma(3, Signal::CnpRxHandled),
+        pause(3, Signal::PfcRxPauseDuration),
+    ];
+    let ignored = Server::new(Scenario::CnpIgnored).grows(0.0, 60.0, &what);
+    let heeded = Server::new(Scenario::Incast).grows(0.0, 60.0, &what);
+    assert!(
+        ignored[0] > heeded[1] && ignored[1] == 0,
+        "{ignored:?} {heeded:?}"
+    );
+    assert_eq!(heeded[0], 0);
+    assert!(
+        ignored[2] > 0,
+        "the sender keeps its rate, so the switch stops it"
+    );
+}
+
+#[test]
+fn pfc_on_all_priorities_stops_them_together() {
+    let server = Server::new(Scenario::PfcAllPriorities);
+    let on = |priority| {
+        (
+            3,
+            SourceKind::Ethtool,
+            Signal::PfcRxPauseDuration,
+            Some(Index::Priority(priority)),
+        )
+    };
+    let what: Vec<_> = (0..8).map(on).collect();
+    let grown = server.grows(0.0, 30.0, &what);
+    assert!(
+        grown[0] > 0 && grown.iter().all(|each| *each == grown[0]),
+        "{grown:?}"
+    );
+    assert_eq!(
+        server.value(0, SourceKind::Dcb, Signal::ConfigPfcEnabled, None),
+        0xff
+    );
+}
+
+#[test]
+fn an_uneven_job_moves_four_times_as_much_on_even_rails() {
+    let server = Server::new(Scenario::RailImbalance);
+    let what: Vec<_> = (0..RAILS)
+        .map(|rail| (rail, SourceKind::Ethtool, Signal::BytesTx, RDMA))
+        .collect();
+    let sent = server.grows(0.0, 60.0, &what);
+    for pair in sent.chunks(2) {
+        let ratio = pair[0] as f64 / pair[1] as f64;
+        assert!((3.2..4.2).contains(&ratio), "{sent:?}");
+    }
+}
+
+#[test]
+fn half_of_the_lanes_carry_half() {
+    let server = Server::new(Scenario::SpeedDowngrade);
+    let setting = |rail, signal| server.value(rail, SourceKind::Settings, signal, None);
+    assert_eq!(
+        [1, 2].map(|rail| setting(rail, Signal::LinkSpeed)),
+        [200_000, 400_000]
+    );
+    assert_eq!([1, 2].map(|rail| setting(rail, Signal::LinkLanes)), [2, 4]);
+    let what = [(1, SourceKind::Ethtool, Signal::BytesTx, None)];
+    let shares = (0..200_u32).map(|i| {
+        let from = f64::from(i) * 0.02;
+        server.grows(from, from + 0.02, &what)[0] as f64 / (50e9 * 0.02)
+    });
+    let peak = shares.fold(0.0, f64::max);
+    assert!((0.4..=0.5).contains(&peak), "{peak} of the line");
+}
+
+#[test]
+fn a_reset_begins_at_zero_with_a_new_rdma_device() {
+    let server = Server::new(Scenario::CounterReset);
+    let mut changes = server.host.changes().unwrap();
+    let mut found = Vec::new();
+    let port = |server: &Server| server.host.ports().unwrap()[4].clone();
+    let mut ethtool = server.source(4, SourceKind::Ethtool);
+    let mut before = server.source(4, SourceKind::HwCounters);
+    let mut row = vec![0; 1_000];
+    let old = port(&server);
+
+    server.at(21.0);
+    let reason = |read| match read {
+        Read::Missing(why) => why.reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(reason(ethtool.read(&mut row)), "ENODEV");
+    assert!(matches!(
+        server.host.open(&old, SourceKind::HwCounters),
+        Opened::Failed(why) if why.reason == "ENODEV"
+    ));
+    assert_eq!(server.value(4, SourceKind::Link, Signal::LinkUp, None), 0);
+
+    server.at(22.1);
+    changes.wait(Duration::ZERO, &mut found).unwrap();
+    let ifindex = old.ifindex.unwrap();
+    assert_eq!(found, [Change::Link { ifindex }, Change::Devices]);
+    assert_eq!(reason(before.read(&mut row)), "ENODEV", "that device is gone");
+    assert_eq!(ethtool.read(&mut row), Read::Row, "the netdev stayed");
+    let new = port(&server);
+    assert_eq!(new.ifindex, old.ifindex);
+    assert_ne!(new.rdma_index, old.rdma_index);
+    let sent = server.value(4, SourceKind::Ethtool, Signal::BytesTx, None);
+    assert!(sent < 5_000_000_000, "no more than 0.1 s of the line: {sent}");
+    assert_eq!(
+        server.value(4, SourceKind::Link, Signal::LinkCarrierDown, None),
+        2
+    );
+}
+
+#[test]
+fn a_stuck_firmware_answers_the_same_and_then_not_at_all() {
+    let server = Server::new(Scenario::StuckFirmware);
+    let mut stuck = server.source(4, SourceKind::HwCounters);
+    let mut read = |seconds| {
+        server.pass(seconds);
+        let mut row = vec![0; stuck.schema().columns.len()];
+        assert_eq!(stuck.read(&mut row), Read::Row);
+        row
+    };
+    assert_ne!(read(5.0), read(9.0));
+    assert_eq!(read(11.0), read(29.0));
+    assert_ne!(read(29.0), read(31.0));
+
+    let mut ethtool = server.source(4, SourceKind::Ethtool);
+    let mut row = vec![0; ethtool.schema().columns.len()];
+    server.pass(36.0);
+    let failed = ethtool.read(&mut row);
+    assert!(
+        matches!(&failed, Read::Missing(why) if why.reason == "EIO"),
+        "{failed:?}"
+    );
+    assert_ne!(read(36.0), read(40.0), "the other source goes on");
+    server.pass(46.0);
+    assert_eq!(ethtool.read(&mut row), Read::Row);
+}
+
+#[test]
 fn the_tour_shows_each_in_its_turn() {
     let server = Server::new(Scenario::Tour);
     let what = [
         rdma(3, Signal::EcnRxCe),
         pause(5, Signal::PfcRxPauseDuration),
+        pause(6, Signal::PfcTxPauseDuration),
         (2, SourceKind::Link, Signal::LinkCarrierDown, None),
     ];
-    let stages: Vec<Vec<u64>> = (0..4)
+    let stages: Vec<Vec<u64>> = (0..5)
         .map(|stage| server.grows(f64::from(stage) * 30.0, f64::from(stage) * 30.0 + 30.0, &what))
         .collect();
-    assert!(stages[0][0] < 5_000 && stages[0][1..] == [0, 0], "{stages:?}");
-    assert!(stages[1][0] > 100_000 && stages[1][1..] == [0, 0], "{stages:?}");
-    assert!(stages[2][1] >= 19_990_000 && stages[2][2] == 0, "{stages:?}");
-    assert!(stages[3][1] == 0 && stages[3][2] == 3, "{stages:?}");
+    assert!(stages[0][0] < 5_000 && stages[0][1..] == [0, 0, 0], "{stages:?}");
+    assert!(
+        stages[1][0] > 100_000 && stages[1][1..] == [0, 0, 0],
+        "{stages:?}"
+    );
+    assert!(
+        stages[2][1] >= 19_990_000 && stages[2][2..] == [0, 0],
+        "{stages:?}"
+    );
+    assert!(
+        stages[3][2] > 3_000_000 && [stages[3][1], stages[3][3]] == [0, 0],
+        "{stages:?}"
+    );
+    assert!(stages[4][1..] == [0, 0, 3], "{stages:?}");
 }
 
 #[test]
