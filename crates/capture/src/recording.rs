@@ -134,6 +134,25 @@ impl Recording {
         Ok(Self { about, sys, readings })
     }
 
+    /// A machine of which there is only a tree of files, in the text form of `sys.txt`.
+    ///
+    /// # Errors
+    /// The line that is wrong.
+    pub fn of_text(title: &str, sys: &str) -> Result<Self, BadCapture> {
+        let line = |line| BadCapture::Line {
+            member: SYS.to_owned(),
+            line,
+        };
+        Ok(Self {
+            about: About {
+                title: Some(title.to_owned()),
+                ..About::default()
+            },
+            sys: text::parse(sys).map_err(line)?,
+            readings: BTreeMap::new(),
+        })
+    }
+
     /// Its parts by name.
     #[must_use]
     pub fn members(&self) -> BTreeMap<String, String> {

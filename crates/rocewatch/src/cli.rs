@@ -4,9 +4,12 @@
 #![allow(clippy::doc_markdown)]
 
 use crate::failure::Failure;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
 
 /// Watches what the RoCEv2 fabric does to this GPU server: PFC pause, ECN marks, CNPs, utilization.
 #[derive(Debug, Parser)]
@@ -28,6 +31,8 @@ pub(crate) enum Command {
     Run(Run),
     /// The same on a simulated server with eight 400G NICs, for a look at Rocewatch without the hardware.
     Demo(Demo),
+    /// Write the sysfs of a simulated server as a capture, for tests of other tools.
+    Sim(Sim),
     /// List the ports of this server, and what can be read of each.
     Ports(Ports),
     /// Show every counter of a port: value, growth, unit and meaning.
@@ -110,14 +115,64 @@ pub(crate) struct Run {
 /// Options of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// What happens on the simulated server: healthy, incast, pfc-storm, link-flap, or tour, which plays all of them.
-    #[arg(long, value_name = "NAME", default_value = "tour")]
+    #[command(flatten)]
+    pub(crate) server: Simulated,
+    /// How many times as fast as real time simulated time passes, 1 to 10080: a week in a minute.
+    #[arg(long, value_name = "N", default_value_t = sim::Speed::default())]
+    pub(crate) speed: sim::Speed,
+    #[command(flatten)]
+    pub(crate) serve: Serve,
+}
+
+/// A server to simulate.
+#[derive(Debug, Args)]
+pub(crate) struct Simulated {
+    /// What happens on it; tour plays a choice of the others one after the other.
+    #[arg(long, value_name = "NAME", default_value_t = sim::Scenario::Tour, value_parser = named::<_, sim::Scenario>(sim::Scenario::ALL.map(sim::Scenario::as_str)))]
     pub(crate) scenario: sim::Scenario,
+    /// Whose NICs it has.
+    #[arg(long, value_name = "NAME", default_value_t = sim::Nic::default(), value_parser = named::<_, sim::Nic>(sim::Nic::ALL.map(sim::Nic::as_str)))]
+    pub(crate) nic: sim::Nic,
+    /// How many of them, 1 to 64.
+    #[arg(long, value_name = "N", default_value_t = sim::PortCount::default())]
+    pub(crate) ports: sim::PortCount,
     /// Number that the simulation's chance comes from: the same number gives the same run.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+}
+
+impl Simulated {
+    /// The server, whose clock runs at `speed`.
+    pub(crate) fn setup(&self, speed: sim::Speed) -> sim::Setup {
+        sim::Setup {
+            scenario: self.scenario,
+            seed: self.seed,
+            nic: self.nic,
+            ports: self.ports,
+            speed,
+        }
+    }
+}
+
+/// One of these names, all of which the help lists.
+fn named<const N: usize, T>(names: [&'static str; N]) -> impl TypedValueParser<Value = T> + use<N, T>
+where
+    T: FromStr<Err: std::error::Error + Send + Sync> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
+}
+
+/// Options of `sim`.
+#[derive(Debug, Args)]
+pub(crate) struct Sim {
+    /// The file to write, FILE.tar.zst. It must not be there yet.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) serve: Serve,
+    pub(crate) server: Simulated,
+    /// How far into the scenario, as in 90s or 2h.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
+    pub(crate) at: Duration,
 }
 
 /// Options of `ports`.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 pub(crate) struct Clock {
     zero: Instant,
     zero_wall: SystemTime,
+    speed: u32,
 }
 
 impl Clock {
@@ -16,12 +17,23 @@ impl Clock {
         Self {
             zero: Instant::now(),
             zero_wall: SystemTime::now(),
+            speed: 1,
         }
+    }
+
+    /// The same clock running `speed` times as fast, for a simulated server.
+    pub(crate) fn faster(self, speed: u32) -> Self {
+        Self { speed, ..self }
     }
 
     /// Nanoseconds since the start.
     pub(crate) fn now(&self) -> u64 {
-        u64::try_from(self.zero.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        u64::try_from(self.zero.elapsed().as_nanos() * u128::from(self.speed)).unwrap_or(u64::MAX)
+    }
+
+    /// How long a thread has to wait until the clock reads `due`.
+    pub(crate) fn until(&self, due: u64) -> Duration {
+        Duration::from_nanos(due.saturating_sub(self.now()) / u64::from(self.speed))
     }
 
     /// The wall time at which the clock read zero.

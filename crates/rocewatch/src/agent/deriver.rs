@@ -25,8 +25,7 @@ fn run(world: &Mutex<World>, inbox: &Receiver<Event>, clock: Clock) {
     let watchdog = service::watchdog_interval().map(crate::clock::nanos);
     let (mut due, mut alive_due) = (0, 0);
     loop {
-        let wait = Duration::from_nanos(due - clock.now().min(due));
-        match inbox.recv_timeout(wait) {
+        match inbox.recv_timeout(clock.until(due)) {
             Ok(event) => {
                 let mut world = world.lock().unwrap_or_else(PoisonError::into_inner);
                 world.apply(event);

@@ -94,7 +94,7 @@ impl Lane {
                 .iter()
                 .map(|job| job.due)
                 .min()
-                .map(|due| due.saturating_sub(self.clock.now()));
+                .map(|due| self.clock.until(due));
             match self.next_command(wait) {
                 Ok(command) => self.obey(command, &mut jobs),
                 Err(RecvTimeoutError::Timeout) => self.work(&mut jobs),
@@ -103,10 +103,10 @@ impl Lane {
         }
     }
 
-    fn next_command(&self, wait: Option<u64>) -> Result<Command, RecvTimeoutError> {
+    fn next_command(&self, wait: Option<Duration>) -> Result<Command, RecvTimeoutError> {
         match wait {
             None => self.commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(wait) => self.commands.recv_timeout(Duration::from_nanos(wait)),
+            Some(wait) => self.commands.recv_timeout(wait),
         }
     }
 

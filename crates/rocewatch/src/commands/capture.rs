@@ -55,8 +55,13 @@ pub(super) fn take(options: &Capture, clock: Clock) -> Result<(), Failure> {
     } else {
         key()?.hide(&recording)
     };
-    capture::store(&recording, &options.file).map_err(|error| Failure::Runtime(cannot(&error)))?;
+    store(&recording, &options.file)?;
     print(&told(&recording, &ports, options))
+}
+
+/// Writes a capture into a new file.
+pub(super) fn store(recording: &Recording, file: &Path) -> Result<(), Failure> {
+    capture::store(recording, file).map_err(|error| Failure::Runtime(cannot(&error)))
 }
 
 fn cannot(error: &capture::PackageError) -> String {

@@ -8,7 +8,7 @@ mod explain;
 mod generate;
 mod ports;
 
-use crate::cli::{Command, Demo, Run, Source};
+use crate::cli::{Command, Demo, Run, Sim, Source};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::failure::Failure;
@@ -22,6 +22,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(options) => run(options, clock),
         Command::Demo(options) => demo(options, clock),
+        Command::Sim(options) => simulate(&options),
         Command::Counters(options) => counters::list(&host(&options.source, true, clock)?, &options, clock),
         Command::Capture(options) => capture::take(&options, clock),
         Command::Explain(options) => explain::explain(&options.name),
@@ -50,11 +51,18 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
 }
 
 fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
-    let notice = format!(
-        "The numbers are simulated: scenario {}, seed {}.",
-        options.scenario, options.seed
-    );
-    let host = sim::Simulator::new(options.scenario, options.seed, move || clock.now());
+    let setup = options.server.setup(options.speed);
+    let sim::Setup {
+        scenario, seed, nic, ..
+    } = setup;
+    let faster = match options.speed.get() {
+        1 => String::new(),
+        times => format!(", {times} times as fast as real time"),
+    };
+    let notice =
+        format!("The numbers are simulated: scenario {scenario} on {nic} NICs, seed {seed}{faster}.");
+    let clock = clock.faster(options.speed.get());
+    let host = sim::Simulator::with(setup, move || clock.now());
     daemon::run(daemon::Daemon {
         host: Arc::new(host),
         config: Config::default(),
@@ -64,6 +72,25 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
         not_live: Some(notice),
         clock,
     })
+}
+
+/// The simulated server's files as a capture.
+fn simulate(options: &Sim) -> Result<(), Failure> {
+    let at = options.at;
+    let clock = sim::StepClock::default();
+    let host = sim::Simulator::with(options.server.setup(sim::Speed::default()), {
+        let clock = clock.clone();
+        move || clock.now()
+    });
+    clock.advance(at);
+    let title = format!(
+        "a simulated server: scenario {}, {} after its begin",
+        options.server.scenario,
+        humantime::format_duration(at)
+    );
+    let recording = ::capture::Recording::of_text(&title, &host.sysfs())
+        .map_err(|error| Failure::Runtime(format!("the simulated server is not right: {error}")))?;
+    capture::store(&recording, &options.file)
 }
 
 /// The kernel, a copy of its files, or a capture. With `every_statistic`, those of a driver that the catalogue does not
