@@ -182,13 +182,12 @@ impl Rail {
         if fault == self.fault {
             return;
         }
-        match self.fault {
-            Some(Fault::Reset) => {
-                self.totals = Totals::default();
-                self.stalled_percent = 0.0;
-            }
-            Some(Fault::Storm) => self.totals.rx.pause.release(),
-            _ => {}
+        if self.fault == Some(Fault::Storm) {
+            self.totals.rx.pause.release();
+        }
+        if self.fault == Some(Fault::Reset) || fault == Some(Fault::Recovered) {
+            self.totals = Totals::default();
+            self.driver.refresh(&self.totals);
         }
         self.driver.meet(fault, &self.totals);
         self.speed = if fault == Some(Fault::HalfSpeed) {
