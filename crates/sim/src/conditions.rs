@@ -35,6 +35,8 @@ pub(crate) enum Fault {
     HalfSpeed,
     /// The NIC resets: no carrier, no RDMA device, and counters begin again.
     Reset,
+    /// The firmware has recovered from an error of its own: counters began again when this did, and nothing else shows it.
+    Recovered,
     /// The firmware answers with the values of before.
     Frozen,
     /// The firmware does not answer `ethtool -S`.
@@ -46,7 +48,7 @@ impl Fault {
         match self {
             Self::HalfSpeed => 1,
             Self::CarrierLost => 2,
-            Self::Reset | Self::Frozen | Self::Unanswered => 4,
+            Self::Reset | Self::Recovered | Self::Frozen | Self::Unanswered => 4,
             Self::Storm => 5,
             Self::SlowReceiver => 6,
             Self::BadCable => 7,
@@ -96,6 +98,7 @@ const FLAPS: [(u64, u64); 3] = [
     (15_500 * MILLISECOND, 17_500 * MILLISECOND),
 ];
 const RESET: (u64, u64) = (20 * SECOND, 22 * SECOND);
+const RECOVERED: (u64, u64) = (45 * SECOND, 50 * SECOND);
 const FROZEN: (u64, u64) = (10 * SECOND, 30 * SECOND);
 const UNANSWERED: (u64, u64) = (35 * SECOND, 45 * SECOND);
 
@@ -126,6 +129,7 @@ impl Scenario {
             Self::PfcStorm if within(STORM) => Conditions::broken(Fault::Storm),
             Self::LinkFlap if FLAPS.into_iter().any(within) => Conditions::broken(Fault::CarrierLost),
             Self::CounterReset if within(RESET) => Conditions::broken(Fault::Reset),
+            Self::CounterReset if within(RECOVERED) => Conditions::broken(Fault::Recovered),
             Self::StuckFirmware if within(FROZEN) => Conditions::broken(Fault::Frozen),
             Self::StuckFirmware if within(UNANSWERED) => Conditions::broken(Fault::Unanswered),
             Self::Tour => {

@@ -42,10 +42,7 @@ impl Driver {
 
     /// `fault` begins, or what was broken before is over.
     pub(crate) fn meet(&mut self, fault: Option<Fault>, totals: &Totals) {
-        if self.fault == Some(Fault::Reset) {
-            self.registrations += 1;
-            self.refresh(totals);
-        }
+        self.registrations += u32::from(self.fault == Some(Fault::Reset));
         self.frozen = (fault == Some(Fault::Frozen)).then(|| Box::new(totals.clone()));
         self.fault = fault;
     }

@@ -78,7 +78,7 @@ pub(crate) struct Rail {
     /// How often the carrier came and went, which the kernel counts.
     pub(crate) carrier_up: u32,
     pub(crate) carrier_down: u32,
-    /// Share of [`LINE`] that the link has.
+    /// Share of the line rate that the link has.
     pub(crate) speed: f64,
     /// Share of the last full second in which DMA waited for the host, percent.
     pub(crate) stalled_percent: f64,
@@ -149,7 +149,7 @@ impl Rail {
         self.driver.shows(source, &self.totals)
     }
 
-    /// Lets a step pass that counts `times`. What comes over the job is one step of it.
+    /// Lets a step pass that counts `times`. The job gets through one step, whatever it counts.
     pub(crate) fn tick(&mut self, times: f64, wants: &Wants, control: Control, fault: Option<Fault>) -> Done {
         self.meet(fault, wants.in_collective);
         let span = STEP * times;
@@ -182,13 +182,12 @@ impl Rail {
         if fault == self.fault {
             return;
         }
-        match self.fault {
-            Some(Fault::Reset) => {
-                self.totals = Totals::default();
-                self.stalled_percent = 0.0;
-            }
-            Some(Fault::Storm) => self.totals.rx.pause.release(),
-            _ => {}
+        if self.fault == Some(Fault::Storm) {
+            self.totals.rx.pause.release();
+        }
+        if self.fault == Some(Fault::Reset) || fault == Some(Fault::Recovered) {
+            self.totals = Totals::default();
+            self.driver.refresh(&self.totals);
         }
         self.driver.meet(fault, &self.totals);
         self.speed = if fault == Some(Fault::HalfSpeed) {

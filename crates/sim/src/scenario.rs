@@ -105,7 +105,7 @@ impl Scenario {
             Self::RailImbalance => "rails 0, 2, 4 … carry four times as much as rails 1, 3, 5 …",
             Self::SpeedDowngrade => "rail 1 has two lanes of four, 200 Gb/s instead of 400",
             Self::CounterReset => {
-                "the NIC of rail 4 resets for 2 s of each minute: its counters begin again at 0"
+                "the NIC of rail 4 resets for 2 s of each minute, and once recovers unseen: counters begin again at 0"
             }
             Self::StuckFirmware => {
                 "hw_counters of rail 4 stand still for 20 s of each minute, later ethtool fails for 10 s"

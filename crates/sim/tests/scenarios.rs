@@ -424,6 +424,33 @@ fn a_reset_begins_at_zero_with_a_new_rdma_device() {
 }
 
 #[test]
+fn a_recovery_begins_at_zero_and_changes_nothing_else() {
+    let server = Server::new(Scenario::CounterReset);
+    server.pass(44.9);
+    let mut changes = server.host.changes().unwrap();
+    let mut sources = [SourceKind::Ethtool, SourceKind::HwCounters].map(|kind| server.source(4, kind));
+    let ports = server.host.ports().unwrap();
+    let mut sum = || {
+        sources.each_mut().map(|source| {
+            let mut row = vec![0; source.schema().columns.len()];
+            assert_eq!(source.read(&mut row), Read::Row);
+            row.into_iter().filter(|value| *value != ABSENT).sum::<u64>()
+        })
+    };
+    let before = sum();
+    server.pass(45.1);
+    let after = sum();
+    assert!(
+        after[0] < before[0] && after[1] < before[1],
+        "{before:?} {after:?}"
+    );
+    assert_eq!(server.host.ports().unwrap(), ports);
+    let mut found = Vec::new();
+    changes.wait(Duration::ZERO, &mut found).unwrap();
+    assert_eq!(found, []);
+}
+
+#[test]
 fn a_stuck_firmware_answers_the_same_and_then_not_at_all() {
     let server = Server::new(Scenario::StuckFirmware);
     let mut stuck = server.source(4, SourceKind::HwCounters);
