@@ -41,7 +41,9 @@ fn from_files(right: &str) -> (BTreeSet<&str>, BTreeSet<&str>) {
     let (mut right_lines, mut elsewhere) = (BTreeSet::new(), BTreeSet::new());
     for line in right.lines() {
         if line.starts_with('#') {
-            files = !line.ends_with("ethtool") && !line.ends_with("settings");
+            files = !["ethtool", "settings", "derived"]
+                .iter()
+                .any(|part| line.ends_with(part));
         } else if files {
             right_lines.insert(line);
         } else {

@@ -273,6 +273,7 @@ fn slow_drivers_say_how_slow() {
     };
     assert_eq!(refresh("bnxt_en.toml"), Some(1000));
     assert_eq!(refresh("bnxt_re.toml"), Some(1000));
+    assert_eq!(refresh("bnxt_re_oot.toml"), Some(1000));
     assert_eq!(refresh("mlx5_core.toml"), Some(0));
 }
 
