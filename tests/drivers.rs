@@ -1,7 +1,8 @@
 //! NICs of every driver, each on a machine of its own: whatever the driver calls its counters, the same metrics show them.
 //!
 //! A folder under `tests/fixtures/drivers` is a machine; its `capture.toml` says where the names come from, and its
-//! `metrics.txt` is what has to be shown of it: every counter and nothing else, so that what a driver cannot tell is absent.
+//! `expected.txt` is what has to be shown of it: every counter and nothing else, so that what a driver cannot tell is absent.
+//! Where there is a `rocewatch.toml`, the daemon is configured by it.
 
 #![allow(clippy::disallowed_methods)] // tests read files
 
@@ -35,7 +36,7 @@ fn is_compared(line: &str) -> bool {
     })
 }
 
-/// The lines of `metrics.txt` that files alone give, and the series of those that need more than a sysfs.
+/// The lines of `expected.txt` that files alone give, and the series of those that need more than a sysfs.
 fn from_files(right: &str) -> (BTreeSet<&str>, BTreeSet<&str>) {
     let mut files = true;
     let (mut right_lines, mut elsewhere) = (BTreeSet::new(), BTreeSet::new());
@@ -57,11 +58,18 @@ fn series(line: &str) -> &str {
     line.rsplit_once(' ').map_or(line, |(series, _)| series)
 }
 
-/// The lines of `metrics.txt` and the daemon's own have to be the same.
-fn shows_what_is_right(machine: &str, options: &[&str]) {
+/// The lines of `expected.txt` and the daemon's own have to be the same.
+fn shows_what_is_right(machine: &str) {
     let sysfs = tree::lay_out_text(&text_of(machine, "sys.txt"));
-    let mut arguments = vec!["run", "--sysfs", sysfs.path().to_str().expect("paths are text")];
-    arguments.extend(options);
+    let mut arguments = vec!["run".into(), "--sysfs".into(), sysfs.path().to_path_buf()];
+    let config = folder(machine).join("rocewatch.toml");
+    if config.exists() {
+        arguments.extend(["--config".into(), config]);
+    }
+    let arguments: Vec<_> = arguments
+        .iter()
+        .map(|argument| argument.to_str().expect("paths are text"))
+        .collect();
     let daemon = Daemon::start(&arguments);
     daemon.wait_until_ready();
     daemon.wait_for("every source is read", Duration::from_secs(10), |metrics| {
@@ -70,7 +78,7 @@ fn shows_what_is_right(machine: &str, options: &[&str]) {
             .all(|(_, samples)| samples >= 1.0)
     });
     let exposition = daemon.text("/metrics");
-    let right = text_of(machine, "metrics.txt");
+    let right = text_of(machine, "expected.txt");
     let (right, elsewhere) = from_files(&right);
     let found: BTreeSet<_> = exposition
         .lines()
@@ -80,19 +88,19 @@ fn shows_what_is_right(machine: &str, options: &[&str]) {
     let made_up: Vec<_> = found.difference(&right).collect();
     assert!(
         missing.is_empty() && made_up.is_empty(),
-        "{machine}: missing {missing:#?}, not in metrics.txt {made_up:#?}\n{}",
+        "{machine}: missing {missing:#?}, not in expected.txt {made_up:#?}\n{}",
         daemon.log()
     );
 }
 
 macro_rules! machines {
-    ($($(#[$attribute:meta])* $test:ident: $machine:literal $($option:literal)*,)*) => {
+    ($($(#[$attribute:meta])* $test:ident: $machine:literal,)*) => {
         const MACHINES: &[&str] = &[$($machine),*];
         $(
             $(#[$attribute])*
             #[test]
             fn $test() {
-                shows_what_is_right($machine, &[$($option),*]);
+                shows_what_is_right($machine);
             }
         )*
     };
@@ -115,7 +123,7 @@ machines! {
     mlx5_switchdev: "mlx5-switchdev",
     qede: "qede",
     soft_roce_and_iwarp: "software",
-    names_are_shown_as_they_are: "vmxnet3",
+    names_are_shown_as_they_are: "unknown",
 }
 
 #[test]
