@@ -3,11 +3,13 @@
 use crate::errno::why_from_errno;
 use crate::ethtool::Columns;
 use crate::tree::Tree;
-use crate::{changes, dcb, ethtool, link, ports, rdma, settings};
+use crate::{changes, dcb, ethtool, link, ports, rdma, record, settings};
+use capture::Files;
 use model::{Changes, Host, LinkLayer, Opened, Port, SourceKind, Why};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
+use std::time::Duration;
 
 /// How to read a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,19 +64,35 @@ impl Kernel {
     pub fn new(options: &Options) -> Result<Self, Why> {
         let tree = Tree::open(&options.sysfs)?;
         let live = tree.is_sysfs() && has_these_netdevs(&tree);
-        let columns = if options.every_statistic {
+        Ok(Self::of(tree, live, options.every_statistic))
+    }
+
+    /// What a capture recorded of a kernel's files. What a kernel tells otherwise than by files is not here.
+    #[must_use]
+    pub fn recorded(files: Files, capture: &Path) -> Self {
+        Self::of(Tree::recorded(files, capture), false, false)
+    }
+
+    fn of(tree: Tree, live: bool, every_statistic: bool) -> Self {
+        let columns = if every_statistic {
             Columns::All
         } else {
             Columns::Known
         };
-        Ok(Self {
+        Self {
             context: Context {
                 tree: Arc::new(tree),
                 live,
                 columns,
             },
             without_rdma: Once::new(),
-        })
+        }
+    }
+
+    /// The files of `ports` for a capture. A device that does not answer within `limit` is left out.
+    #[must_use]
+    pub fn record(&self, ports: &[Port], limit: Duration) -> Files {
+        record::files(&self.context.tree, ports, limit)
     }
 
     /// Why what is asked by a netdev's name cannot be asked here, if the reason is this process and not the tree.

@@ -17,6 +17,7 @@ mod number;
 mod pci;
 mod ports;
 mod rdma;
+mod record;
 mod route;
 mod settings;
 mod tree;

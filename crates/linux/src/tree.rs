@@ -2,9 +2,10 @@
 
 use crate::errno::why_from_errno;
 use crate::number::{NotANumber, decimal};
+use capture::{Files, Miss};
 use model::Why;
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Dir, FsWord, Mode, OFlags, accessat, fstatfs, open, openat};
+use rustix::fs::{AtFlags, Dir, FsWord, Mode, OFlags, accessat, fstatfs, open, openat, readlinkat};
 use rustix::io::{Errno, pread, retry_on_intr};
 use std::path::{Path, PathBuf};
 
@@ -12,17 +13,24 @@ use std::path::{Path, PathBuf};
 const SYSFS_MAGIC: FsWord = 0x6265_6572;
 /// Longest content of a fact's file; the longest that is read, a node description, has 64 bytes.
 const TEXT: usize = 256;
+/// Longest content of any file of sysfs.
+const PAGE: usize = 64 << 10;
 /// Longest content of a number's file; 20 digits and a newline.
 const NUMBER: usize = 64;
 /// Most entries of a directory that are looked at: more netdevs than a node can run containers.
 const ENTRIES: usize = 16_384;
 
-/// A sysfs: the kernel's own, wherever it is mounted, or a copy of one.
+/// A sysfs: the kernel's own, wherever it is mounted, a copy of one, or what a capture recorded of one.
 #[derive(Debug)]
 pub(crate) struct Tree {
     root: PathBuf,
-    directory: OwnedFd,
-    is_sysfs: bool,
+    store: Store,
+}
+
+#[derive(Debug)]
+enum Store {
+    Directory { descriptor: OwnedFd, is_sysfs: bool },
+    Recorded(Files),
 }
 
 /// An entry of a directory.
@@ -75,18 +83,25 @@ impl Tree {
         let fail = |errno| why_from_errno(errno, &root.display().to_string());
         let canonical = std::fs::canonicalize(root).map_err(|error| fail(from_io(&error)))?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = open(&canonical, flags, Mode::empty()).map_err(fail)?;
-        let is_sysfs = fstatfs(&directory).map_err(fail)?.f_type == SYSFS_MAGIC;
+        let descriptor = open(&canonical, flags, Mode::empty()).map_err(fail)?;
+        let is_sysfs = fstatfs(&descriptor).map_err(fail)?.f_type == SYSFS_MAGIC;
         Ok(Self {
             root: canonical,
-            directory,
-            is_sysfs,
+            store: Store::Directory { descriptor, is_sysfs },
         })
+    }
+
+    /// The tree that a capture recorded; `name` is its root's name in messages.
+    pub(crate) fn recorded(files: Files, name: &Path) -> Self {
+        Self {
+            root: name.to_owned(),
+            store: Store::Recorded(files),
+        }
     }
 
     /// True if the running kernel itself answers, so that its netlink speaks of the same RDMA devices.
     pub(crate) fn is_sysfs(&self) -> bool {
-        self.is_sysfs
+        matches!(self.store, Store::Directory { is_sysfs: true, .. })
     }
 
     /// Where the tree is, for messages.
@@ -130,11 +145,25 @@ impl Tree {
     /// # Errors
     /// The errno of opening it.
     pub(crate) fn file(&self, path: &str) -> Result<File, Why> {
-        let descriptor = self.open_file(path).map_err(|errno| self.why(errno, path))?;
+        let content = match &self.store {
+            Store::Directory { descriptor, .. } => open_file(descriptor, path).map(Content::Kernel),
+            Store::Recorded(files) => recorded(files, path).map(Content::Recorded),
+        };
         Ok(File {
-            descriptor,
+            content: content.map_err(|errno| self.why(errno, path))?,
             name: self.name(path).into(),
         })
+    }
+
+    /// All of a file, for a capture. At most a page, which is all that a file of sysfs has.
+    ///
+    /// # Errors
+    /// The errno.
+    pub(crate) fn bytes(&self, path: &str) -> Result<Vec<u8>, Errno> {
+        let mut content = vec![0; PAGE];
+        let length = self.read(path, &mut content)?.len();
+        content.truncate(length);
+        Ok(content)
     }
 
     /// The entries of a directory, by name.
@@ -142,8 +171,16 @@ impl Tree {
     /// # Errors
     /// The errno; `too_many` if there are more than any kernel has.
     pub(crate) fn list(&self, path: &str) -> Result<Vec<Entry>, Why> {
+        let descriptor = match &self.store {
+            Store::Directory { descriptor, .. } => descriptor,
+            Store::Recorded(files) => {
+                let entries = files.list(path).map_err(|miss| self.why(errno_of(miss), path))?;
+                let entry = |(name, inode)| Entry { name, inode };
+                return Ok(entries.into_iter().map(entry).collect());
+            }
+        };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = openat(&self.directory, path, flags, Mode::empty());
+        let directory = openat(descriptor, path, flags, Mode::empty());
         let directory = directory
             .and_then(Dir::new)
             .map_err(|errno| self.why(errno, path))?;
@@ -174,13 +211,26 @@ impl Tree {
 
     /// True if there is something at `path`.
     pub(crate) fn exists(&self, path: &str) -> bool {
-        accessat(
-            &self.directory,
-            path,
-            rustix::fs::Access::EXISTS,
-            AtFlags::empty(),
-        )
-        .is_ok()
+        match &self.store {
+            Store::Directory { descriptor, .. } => {
+                accessat(descriptor, path, rustix::fs::Access::EXISTS, AtFlags::empty()).is_ok()
+            }
+            Store::Recorded(files) => files.resolve(path).is_ok(),
+        }
+    }
+
+    /// Where the link at `path` leads, as it is written there.
+    ///
+    /// # Errors
+    /// The errno; `EINVAL` of what is no link.
+    pub(crate) fn link(&self, path: &str) -> Result<String, Errno> {
+        match &self.store {
+            Store::Directory { descriptor, .. } => {
+                let target = readlinkat(descriptor, path, Vec::new())?;
+                target.into_string().map_err(|_| Errno::ILSEQ)
+            }
+            Store::Recorded(files) => files.link(path).map(str::to_owned).ok_or(Errno::INVAL),
+        }
     }
 
     /// Where `path` is below the root when all links are followed.
@@ -188,6 +238,9 @@ impl Tree {
     /// # Errors
     /// The errno; `outside` if a link leads out of the tree.
     pub(crate) fn resolve(&self, path: &str) -> Result<String, Why> {
+        if let Store::Recorded(files) = &self.store {
+            return files.resolve(path).map_err(|miss| self.why(errno_of(miss), path));
+        }
         let canonical = std::fs::canonicalize(self.root.join(path));
         let canonical = canonical.map_err(|error| self.why(from_io(&error), path))?;
         let inside = canonical.strip_prefix(&self.root).ok().and_then(Path::to_str);
@@ -197,16 +250,10 @@ impl Tree {
     }
 
     fn read<'a>(&self, path: &str, content: &'a mut [u8]) -> Result<&'a [u8], Errno> {
-        read_whole(&self.open_file(path)?, content)
-    }
-
-    fn open_file(&self, path: &str) -> Result<OwnedFd, Errno> {
-        openat(
-            &self.directory,
-            path,
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
+        match &self.store {
+            Store::Directory { descriptor, .. } => read_whole(&open_file(descriptor, path)?, content),
+            Store::Recorded(files) => copy_whole(&recorded(files, path)?, content),
+        }
     }
 
     fn name(&self, path: &str) -> String {
@@ -221,8 +268,14 @@ impl Tree {
 /// A file that stays open, so that reading it is one system call.
 #[derive(Debug)]
 pub(crate) struct File {
-    descriptor: OwnedFd,
+    content: Content,
     name: Box<str>,
+}
+
+#[derive(Debug)]
+enum Content {
+    Kernel(OwnedFd),
+    Recorded(Result<Box<[u8]>, Errno>),
 }
 
 impl File {
@@ -240,7 +293,11 @@ impl File {
     /// As for [`Self::number`].
     pub(crate) fn parse<T>(&self, parse: impl FnOnce(&[u8]) -> Result<T, NotANumber>) -> Result<T, Fault> {
         let mut content = [0; NUMBER];
-        Ok(parse(read_whole(&self.descriptor, &mut content)?)?)
+        let content = match &self.content {
+            Content::Kernel(descriptor) => read_whole(descriptor, &mut content)?,
+            Content::Recorded(recorded) => copy_whole(recorded, &mut content)?,
+        };
+        Ok(parse(content)?)
     }
 
     /// The fault, met at this file.
@@ -257,6 +314,40 @@ fn read_whole<'a>(descriptor: &OwnedFd, content: &'a mut [u8]) -> Result<&'a [u8
         Err(Errno::FBIG)
     } else {
         Ok(&content[..length])
+    }
+}
+
+/// The same of what was recorded.
+fn copy_whole<'a>(recorded: &Result<Box<[u8]>, Errno>, content: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+    let recorded = recorded.as_ref().map_err(|errno| *errno)?;
+    if recorded.len() >= content.len() {
+        return Err(Errno::FBIG);
+    }
+    let content = &mut content[..recorded.len()];
+    content.copy_from_slice(recorded);
+    Ok(content)
+}
+
+fn open_file(directory: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
+    openat(directory, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// A recorded file. It can be opened even if the kernel refused to read it, as on the machine.
+fn recorded(files: &Files, path: &str) -> Result<Result<Box<[u8]>, Errno>, Errno> {
+    match files.read(path) {
+        Ok(content) => Ok(Ok(content.into())),
+        Err(Miss::Errno(errno)) => Ok(Err(Errno::from_raw_os_error(errno))),
+        Err(miss) => Err(errno_of(miss)),
+    }
+}
+
+fn errno_of(miss: Miss) -> Errno {
+    match miss {
+        Miss::Nothing => Errno::NOENT,
+        Miss::Folder => Errno::ISDIR,
+        Miss::NoFolder => Errno::NOTDIR,
+        Miss::Circle => Errno::LOOP,
+        Miss::Errno(errno) => Errno::from_raw_os_error(errno),
     }
 }
 

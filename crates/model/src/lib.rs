@@ -3,6 +3,7 @@
 //! A *host* (the kernel, the simulated server, a recorded capture) lists its *ports* and opens the *sources* of a
 //! port; a source reads into a row of `u64`, whose columns its *schema* names. Nothing here does any I/O.
 
+pub mod errno;
 mod host;
 mod port;
 mod schema;

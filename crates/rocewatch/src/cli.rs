@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Ports(Ports),
     /// Show every counter of a port: value, growth, unit and meaning.
     Counters(Counters),
+    /// Write all that can be read of this server's NICs into a file, for a bug report or for a look elsewhere.
+    Capture(Capture),
     /// Tell what a counter, a signal or a metric means, for every driver that has it.
     Explain(Explain),
     /// Check a configuration file and name every mistake in it.
@@ -54,7 +56,7 @@ pub(crate) struct Counters {
     #[arg(long)]
     pub(crate) watch: bool,
     #[command(flatten)]
-    pub(crate) tree: Tree,
+    pub(crate) source: Source,
 }
 
 /// Options of `explain`.
@@ -80,7 +82,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) tree: Tree,
+    pub(crate) source: Source,
     #[command(flatten)]
     pub(crate) serve: Serve,
 }
@@ -105,7 +107,33 @@ pub(crate) struct Ports {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// Options of `capture`.
+#[derive(Debug, Args)]
+pub(crate) struct Capture {
+    /// The file to write, FILE.tar.zst. It must not be there yet.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Keep addresses, GUIDs and names as they are, instead of putting pseudonyms.
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// Configuration file (TOML): devices that it leaves out are left out here too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
     pub(crate) tree: Tree,
+}
+
+/// What is looked at.
+#[derive(Debug, Args)]
+pub(crate) struct Source {
+    #[command(flatten)]
+    pub(crate) tree: Tree,
+    /// Read a capture, FILE.tar.zst or the folder of one, as if it were this machine.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sysfs", "procfs"])]
+    pub(crate) replay: Option<PathBuf>,
 }
 
 /// Where the kernel's files are.

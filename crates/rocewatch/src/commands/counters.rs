@@ -4,6 +4,7 @@ use super::{agent, print};
 use crate::agent::{PortView, World};
 use crate::cli::Counters;
 use crate::clock::Clock;
+use crate::config::Config;
 use crate::failure::Failure;
 use catalog::{Kind, Width};
 use model::{ABSENT, Column, Host, SourceKind};
@@ -44,7 +45,7 @@ struct Counter<'a> {
 
 /// Prints the counters of the ports that were asked for.
 pub(super) fn list(host: &Arc<dyn Host>, options: &Counters, clock: Clock) -> Result<(), Failure> {
-    let agent = agent::watch(host, clock)?;
+    let agent = agent::watch(host, &Config::default(), clock)?;
     let mut before = newest(&agent.world());
     loop {
         agent::pause(SPAN);

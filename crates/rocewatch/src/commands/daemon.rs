@@ -29,7 +29,7 @@ pub(super) struct Daemon {
     /// Release of the kernel that is watched.
     pub(super) kernel: Option<String>,
     /// Said wherever a person looks, if the numbers are not real.
-    pub(super) simulated: Option<String>,
+    pub(super) not_live: Option<String>,
     pub(super) clock: Clock,
 }
 
@@ -53,7 +53,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         config_file,
         serve,
         kernel,
-        simulated,
+        not_live,
         clock,
     } = daemon;
     config.listen = serve.listen.unwrap_or(config.listen);
@@ -71,7 +71,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         ))
     })?;
 
-    if let Some(notice) = &simulated {
+    if let Some(notice) = &not_live {
         tracing::warn!("{notice}");
     }
     tracing::info!("serving http://{address}/metrics");
@@ -94,7 +94,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         exposition,
         clock,
         kernel,
-        simulated,
+        not_live,
     });
     let router = http::router(Arc::clone(&app), &limits);
     let listen = config.listen;

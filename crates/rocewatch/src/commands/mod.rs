@@ -1,12 +1,13 @@
 //! What the commands do.
 
 mod agent;
+mod capture;
 mod counters;
 mod daemon;
 mod explain;
 mod ports;
 
-use crate::cli::{Command, Demo, Run, Tree};
+use crate::cli::{Command, Demo, Run, Source};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::failure::Failure;
@@ -20,26 +21,28 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(options) => run(options, clock),
         Command::Demo(options) => demo(options, clock),
-        Command::Counters(options) => counters::list(&kernel(&options.tree)?, &options, clock),
+        Command::Counters(options) => counters::list(&host(&options.source, true, clock)?, &options, clock),
+        Command::Capture(options) => capture::take(&options, clock),
         Command::Explain(options) => explain::explain(&options.name),
         Command::CheckConfig(options) => {
             Config::load(Some(&options.file))?;
             print(&format!("{} is in order\n", options.file.display()))
         }
-        Command::Ports(options) => ports::list(&kernel(&options.tree)?, options.json, clock),
+        Command::Ports(options) => ports::list(&host(&options.source, false, clock)?, options.json, clock),
     }
 }
 
 fn run(options: Run, clock: Clock) -> Result<(), Failure> {
     let config = Config::load(options.config.as_deref())?;
-    let host = kernel(&options.tree)?;
+    let source = &options.source;
+    let replayed = source.replay.is_some();
     daemon::run(daemon::Daemon {
-        host,
+        host: host(source, false, clock)?,
         config,
         config_file: options.config,
         serve: options.serve,
-        kernel: linux::release(&options.tree.procfs),
-        simulated: None,
+        kernel: linux::release(&source.tree.procfs).filter(|_| !replayed),
+        not_live: replayed.then(|| "The numbers are those of a capture, not of this machine.".to_owned()),
         clock,
     })
 }
@@ -56,22 +59,33 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
         config_file: None,
         serve: options.serve,
         kernel: None,
-        simulated: Some(notice),
+        not_live: Some(notice),
         clock,
     })
 }
 
-fn kernel(tree: &Tree) -> Result<Arc<dyn Host>, Failure> {
-    let options = linux::Options {
-        sysfs: tree.sysfs.clone(),
-        ..linux::Options::default()
-    };
-    match linux::Kernel::new(&options) {
-        Ok(kernel) => Ok(Arc::new(kernel)),
-        Err(why) => Err(Failure::Runtime(format!(
-            "{why}; name the place where sysfs is mounted with --sysfs"
-        ))),
+/// The kernel, a copy of its files, or a capture. With `every_statistic`, those of a driver that the catalogue does not
+/// know are read too.
+fn host(source: &Source, every_statistic: bool, clock: Clock) -> Result<Arc<dyn Host>, Failure> {
+    if let Some(path) = &source.replay {
+        let mut recording = ::capture::load(path).map_err(|error| Failure::Runtime(error.to_string()))?;
+        let files = linux::Kernel::recorded(std::mem::take(&mut recording.sys), path);
+        let replay = ::capture::Replay::new(files, recording, every_statistic, move || clock.now());
+        return Ok(Arc::new(replay));
     }
+    let options = linux::Options {
+        sysfs: source.tree.sysfs.clone(),
+        every_statistic,
+    };
+    Ok(Arc::new(
+        linux::Kernel::new(&options).map_err(|why| no_sysfs(&why))?,
+    ))
+}
+
+fn no_sysfs(why: &model::Why) -> Failure {
+    Failure::Runtime(format!(
+        "{why}; name the place where sysfs is mounted with --sysfs"
+    ))
 }
 
 /// A closed pipe (`| head`) is no failure.

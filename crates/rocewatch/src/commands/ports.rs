@@ -3,6 +3,7 @@
 use super::{agent, print};
 use crate::agent::{PortView, SourceState, SourceView, World};
 use crate::clock::Clock;
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::http;
 use model::{GidType, Host, PortState};
@@ -16,7 +17,7 @@ const IPV4_IN_GID: &str = "0000:0000:0000:0000:0000:ffff:";
 
 /// Prints every port with its facts and its sources.
 pub(super) fn list(host: &Arc<dyn Host>, json: bool, clock: Clock) -> Result<(), Failure> {
-    let agent = agent::watch(host, clock)?;
+    let agent = agent::watch(host, &Config::default(), clock)?;
     let world = agent.world();
     let text = if json {
         let text = serde_json::to_string_pretty(&http::ports(&world))

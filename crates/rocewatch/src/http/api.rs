@@ -29,7 +29,7 @@ pub(crate) struct AgentFacts {
     pub(crate) kernel: Option<String>,
     /// Set if the numbers are not of this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) simulated: Option<String>,
+    pub(crate) not_live: Option<String>,
 }
 
 #[derive(Serialize)]

@@ -29,7 +29,7 @@ pub(crate) struct App {
     /// Release of the kernel that is watched.
     pub(crate) kernel: Option<String>,
     /// Said wherever a person looks, if the numbers are not real.
-    pub(crate) simulated: Option<String>,
+    pub(crate) not_live: Option<String>,
 }
 
 /// All paths, with their limits.
@@ -100,7 +100,7 @@ async fn readyz(State(app): State<Arc<App>>) -> Response {
 async fn status(State(app): State<Arc<App>>) -> Json<api::Status> {
     let facts = api::AgentFacts {
         kernel: app.kernel.clone(),
-        simulated: app.simulated.clone(),
+        not_live: app.not_live.clone(),
     };
     Json(api::Status::of(&app.agent.world(), app.clock, facts))
 }
@@ -111,7 +111,7 @@ async fn ports(State(app): State<Arc<App>>) -> Json<Vec<api::Port>> {
 
 async fn landing(State(app): State<Arc<App>>) -> Html<String> {
     let notice = app
-        .simulated
+        .not_live
         .as_deref()
         .map(|text| format!("<p><strong>{text}</strong></p>\n"))
         .unwrap_or_default();
