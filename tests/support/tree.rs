@@ -1,5 +1,4 @@
-//! Lays out a sysfs tree from its text form: `PATH = CONTENT` is a file, `PATH -> TARGET` a symbolic link, `PATH/` an empty
-//! directory, and `PATH ! ERRNO` a file that cannot be read, for which a directory stands here.
+//! Lays out a sysfs tree from its text form: `PATH = CONTENT` is a file, `PATH -> TARGET` a symbolic link.
 
 #![allow(dead_code)] // each test program uses a part
 #![allow(clippy::disallowed_methods)] // writes the files of a test
@@ -61,12 +60,7 @@ fn lay_line(root: &Path, line: &str, empty: &mut impl Iterator<Item = PathBuf>) 
         parent(&path);
         // The target need not be in the tree, but a driver's link is read as a name only.
         std::os::unix::fs::symlink(target, path).expect("a link can be made");
-    } else if let Some(path) = line
-        .strip_suffix('/')
-        .or_else(|| line.split_once(" ! ").map(|(path, _)| path))
-    {
-        fs::create_dir_all(root.join(path)).expect("a folder can be made");
     } else {
-        panic!("neither a file, a link nor a folder: {line}");
+        panic!("neither a file nor a link: {line}");
     }
 }
