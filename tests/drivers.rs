@@ -117,7 +117,9 @@ machines! {
     mlx5: "mlx5",
     mlx5_bond: "mlx5-bond",
     mlx5_functions_have_nothing_of_the_port: "mlx5-functions",
+    mlx5_optional_counters: "mlx5-optional",
     mlx5_switchdev: "mlx5-switchdev",
+    mlx5_bytes_are_words_times_four: "mlx5-words",
     qede: "qede",
     soft_roce_and_iwarp: "software",
     names_are_shown_as_they_are: "unknown",
@@ -226,6 +228,38 @@ fn a_source_that_is_not_read_says_why() {
             assert!(found.len() == 1 && found.iter().all(says), "{machine}: {found:?}");
         }
     }
+}
+
+/// `rocewatch counters` shows the statistics of a driver that the catalogue does not know as well.
+#[test]
+fn a_statistic_keeps_its_name_however_odd_it_is() {
+    let machine = path("unknown");
+    let machine = machine.to_str().expect("paths are text");
+    let output = support::run(&["counters", "ens192", "--json", "--all", "--replay", machine]);
+    let counters: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let statistics = counters.iter().filter(|counter| counter["source"] == "ethtool");
+    let found: Vec<_> = statistics
+        .map(|counter| {
+            (
+                counter["counter"].as_str().expect("a name"),
+                counter["value"].as_u64(),
+            )
+        })
+        .collect();
+    // Of several with one name the first counts.
+    let right = [
+        ("Tx Queue#", 0),
+        ("  TSO pkts tx", 5100),
+        ("  pkts tx err", 5101),
+        ("     giant hdr", 5102),
+        ("  ring full", 5103),
+        ("  giant hdr", 5104),
+        ("Rx Queue#", 0),
+        ("  pkts rx OOB", 5106),
+        ("     err", 5107),
+        ("tx timeout count", 5108),
+    ];
+    assert_eq!(found, right.map(|(name, value)| (name, Some(value))));
 }
 
 #[test]
