@@ -139,7 +139,7 @@ fn promtool_finds_nothing_but_what_the_contract_sets() {
 }
 
 /// Families that the simulated mlx5 server does not show, and why.
-const NOT_IN_THE_DEMO: [(&str, &str); 16] = [
+const NOT_IN_THE_DEMO: [(&str, &str); 18] = [
     ("pfc_xoff_frames", "mlx5 does not count XOFF apart"),
     ("pfc_xon_frames", "mlx5 does not count XON apart"),
     ("pfc_port_frames", "mlx5 has no sum over priorities"),
@@ -162,6 +162,8 @@ const NOT_IN_THE_DEMO: [(&str, &str); 16] = [
         "hw_counter",
         "by default only what no other family shows: all of mlx5's are shown",
     ),
+    ("hw_gauge", "mlx5 has none"),
+    ("ethtool_gauge", "mlx5 has none"),
     (
         "port_counter",
         "by default only what no other family shows: all that are read are shown",

@@ -103,6 +103,10 @@ impl<H: Host> Host for Replay<H> {
         self.files.ports()
     }
 
+    fn ports_but(&self, excluded: &dyn Fn(&str) -> bool) -> Result<Vec<Port>, String> {
+        self.files.ports_but(excluded)
+    }
+
     fn open(&self, port: &Port, source: SourceKind) -> Opened {
         match self.readings(port, source) {
             // A port that is not read on the machine is not read here either.

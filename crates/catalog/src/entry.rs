@@ -115,6 +115,8 @@ pub struct Entry {
     pub width: Width,
     /// Has to be switched on by a privileged user.
     pub optional: bool,
+    /// Comes from memory that the NIC or the driver writes: it moves on when the firmware no longer answers.
+    pub without_firmware: bool,
     /// Of several ways to one signal of a port the lowest rank present is used.
     pub rank: u8,
     /// Counters of one rank that are parts of the signal and are added up.

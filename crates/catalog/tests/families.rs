@@ -86,6 +86,8 @@ fn the_agent_watches_itself() {
         "up_since_seconds",
         "source_state",
         "source_stalled",
+        "source_frozen",
+        "source_full_counters",
         "source_interval_seconds",
         "source_read_seconds",
         "source_errors",

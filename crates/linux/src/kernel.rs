@@ -107,7 +107,11 @@ impl Kernel {
 
 impl Host for Kernel {
     fn ports(&self) -> Result<Vec<Port>, String> {
-        let ports = ports::list(&self.context).map_err(|why| why.to_string())?;
+        self.ports_but(&|_| false)
+    }
+
+    fn ports_but(&self, excluded: &dyn Fn(&str) -> bool) -> Result<Vec<Port>, String> {
+        let ports = ports::list(&self.context, excluded).map_err(|why| why.to_string())?;
         if !self.context.tree.exists("class/infiniband") {
             let sysfs = self.context.tree.root().display();
             self.without_rdma.call_once(|| {

@@ -15,13 +15,15 @@ use crate::tree::Tree;
 use model::{DeviceId, Gpu, Pci, Port, Why};
 use std::collections::HashSet;
 
-/// Every port, in the order of PCI address, port number and name; devices without a PCI address come last.
+/// Every port, in the order of PCI address, port number and name; devices without a PCI address come last. Of what goes by
+/// an `excluded` name nothing is opened.
 ///
 /// # Errors
 /// The tree has neither `class/infiniband` nor `class/net`.
-pub(crate) fn list(ctx: &Context) -> Result<Vec<Port>, Why> {
+pub(crate) fn list(ctx: &Context, excluded: &dyn Fn(&str) -> bool) -> Result<Vec<Port>, Why> {
     let tree = &*ctx.tree;
-    let netdevs = netdev::physical(tree);
+    let excluded = Excluded::find(tree, excluded);
+    let netdevs = netdev::physical(tree, |name| excluded.has("net", name));
     let devices = tree.list("class/infiniband");
     if let (Err(why), Err(_)) = (&netdevs, &devices) {
         let root = tree.root().display();
@@ -34,6 +36,9 @@ pub(crate) fn list(ctx: &Context) -> Result<Vec<Port>, Why> {
     let mut ports = Vec::new();
     let indexes = rdma::indexes(ctx);
     for device in devices.unwrap_or_default() {
+        if excluded.has("infiniband", &device.name) {
+            continue;
+        }
         let index = indexes.get(&device.name).copied();
         ports.extend(rdma::ports(tree, &gpus, &netdevs, &device.name, index));
     }
@@ -51,9 +56,53 @@ pub(crate) fn list(ctx: &Context) -> Result<Vec<Port>, Why> {
     Ok(in_order(distinct(ports)))
 }
 
+/// What is to be left alone, by what can be known without opening anything: names, and where links lead.
+struct Excluded<'a> {
+    tree: &'a Tree,
+    name: &'a dyn Fn(&str) -> bool,
+    /// Functions with an excluded netdev, or RDMA device, and none that is not: all that is on them goes with it.
+    functions: HashSet<String>,
+}
+
+impl<'a> Excluded<'a> {
+    fn find(tree: &'a Tree, name: &'a dyn Fn(&str) -> bool) -> Self {
+        let mut functions = HashSet::new();
+        for class in ["net", "infiniband"] {
+            let (mut excluded, mut kept) = (HashSet::new(), HashSet::new());
+            for object in tree.list(&format!("class/{class}")).unwrap_or_default() {
+                if let Some(path) = device_of(tree, class, &object.name) {
+                    let of = if name(&object.name) {
+                        &mut excluded
+                    } else {
+                        &mut kept
+                    };
+                    of.insert(path);
+                }
+            }
+            functions.extend(excluded.difference(&kept).cloned());
+        }
+        Self {
+            tree,
+            name,
+            functions,
+        }
+    }
+
+    fn has(&self, class: &str, object: &str) -> bool {
+        let device = device_of(self.tree, class, object);
+        let by_device =
+            |path: String| self.functions.contains(&path) || pci::address(&path).is_some_and(self.name);
+        (self.name)(object) || device.is_some_and(by_device)
+    }
+}
+
+fn device_of(tree: &Tree, class: &str, object: &str) -> Option<String> {
+    tree.resolve(&format!("class/{class}/{object}/device")).ok()
+}
+
 /// Name and index of the netdevs with hardware behind them.
 pub(crate) fn physical_names(tree: &Tree) -> Vec<(String, u32)> {
-    let netdevs = netdev::physical(tree).unwrap_or_default();
+    let netdevs = netdev::physical(tree, |_| false).unwrap_or_default();
     netdevs
         .into_iter()
         .map(|netdev| (netdev.name, netdev.ifindex))

@@ -83,6 +83,23 @@ fn devices_come_and_go_without_a_restart() {
 }
 
 #[test]
+fn nothing_of_an_excluded_device_is_opened() {
+    let sysfs = Sysfs::new();
+    (0..2).for_each(|i| drop(sysfs.nic(i)));
+    let address = sysfs.port("mlx5_0").pci.unwrap().address;
+    // Opening a pipe that nobody writes into waits for ever.
+    for path in ["class/infiniband/mlx5_0/node_guid", "class/net/rail0/type"] {
+        sysfs.remove(path);
+        sysfs.pipe(path);
+    }
+    for name in ["mlx5_0", "rail0", &address] {
+        let listed = sysfs.kernel().ports_but(&|other| other == name).unwrap();
+        let devices: Vec<_> = listed.iter().map(|port| port.device.as_str()).collect();
+        assert_eq!(devices, ["mlx5_1"], "without {name}");
+    }
+}
+
+#[test]
 fn without_an_rdma_driver_ethernet_is_watched() {
     let sysfs = Sysfs::new();
     let device = sysfs.function(

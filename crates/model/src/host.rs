@@ -13,6 +13,17 @@ pub trait Host: Send + Sync {
     /// A sentence that tells the operator what could not be listed and what to do.
     fn ports(&self) -> Result<Vec<Port>, String>;
 
+    /// The same without the devices of which one of the names that are known without opening anything (RDMA device,
+    /// netdev, PCI address) is excluded: nothing of theirs is opened. Others of that kind may be left for the caller.
+    ///
+    /// # Errors
+    /// As for [`Host::ports`].
+    fn ports_but(&self, excluded: &dyn Fn(&str) -> bool) -> Result<Vec<Port>, String> {
+        let mut ports = self.ports()?;
+        ports.retain(|port| !excluded(&port.device));
+        Ok(ports)
+    }
+
     /// Opens a source of a port. May block for as long as the firmware likes, so it is called on the source's lane.
     fn open(&self, port: &Port, source: SourceKind) -> Opened;
 

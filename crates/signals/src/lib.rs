@@ -9,6 +9,7 @@ mod meter;
 mod port;
 mod quantity;
 pub mod ratio;
+mod stillness;
 mod track;
 
 pub use histogram::Histogram;

@@ -121,10 +121,11 @@ impl PortSignals {
 
     /// Takes in a row. Rows of a source come in order.
     pub fn row(&mut self, source: SourceKind, window: Window, values: &[u64]) {
+        let packets = self.packets_beside(source);
         let Some(track) = &mut self.tracks[source as usize] else {
             return;
         };
-        self.quality.resets += track.row(window, values);
+        self.quality.resets += track.row(window, values, packets);
         match source {
             SourceKind::Settings => self.take_speed(),
             SourceKind::Dcb => self.take_pfc_mask(),
@@ -138,6 +139,9 @@ impl PortSignals {
                 meter.clear();
             }
             let Some(amount) = amount(track, &meter.parts) else {
+                if track.is_frozen() {
+                    meter.clear();
+                }
                 continue;
             };
             let Some(step) = meter.push(window, amount) else {
@@ -195,6 +199,26 @@ impl PortSignals {
     #[must_use]
     pub fn quality(&self) -> Quality {
         self.quality
+    }
+
+    /// True if a source answers, but with values that no longer are those of the hardware. They are left out.
+    #[must_use]
+    pub fn is_frozen(&self, source: SourceKind) -> bool {
+        self.tracks[source as usize]
+            .as_ref()
+            .is_some_and(Track::is_frozen)
+    }
+
+    /// The counters of a source that stand at the end of their width and count no more; they have no value.
+    pub fn full(&self, source: SourceKind) -> impl Iterator<Item = &str> {
+        self.tracks[source as usize].iter().flat_map(Track::full)
+    }
+
+    /// Packets that the port had by the word of all but the firmware behind `source`.
+    fn packets_beside(&self, source: SourceKind) -> Option<u64> {
+        let all = self.tracks.iter().flatten();
+        all.filter_map(|track| track.packets(track.schema.source == source))
+            .reduce(u64::wrapping_add)
     }
 
     /// Share of the line in use over the last window, 0..=1.

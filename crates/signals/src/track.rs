@@ -1,6 +1,7 @@
 //! The totals of one track: every counter with its wraps resolved.
 
 use crate::delta::{self, Delta};
+use crate::stillness::{PACKETS, Stillness};
 use catalog::{Kind, Width};
 use model::{ABSENT, Schema};
 use ring::Window;
@@ -15,6 +16,9 @@ pub(crate) struct Track {
     pub(crate) refresh: u64,
     columns: Box<[Column]>,
     raw: Box<[u64]>,
+    stillness: Stillness,
+    /// Columns that count packets, and whether they do without the firmware.
+    packets: Box<[(usize, bool)]>,
 }
 
 #[derive(Clone, Copy)]
@@ -50,12 +54,22 @@ impl Track {
             .iter()
             .find_map(|column| column.meaning.map(|meaning| refresh_of(&meaning)));
         let raw = vec![ABSENT; schema.columns.len()].into();
+        let stillness = Stillness::of(&schema.columns);
+        let packets = schema.columns.iter().enumerate().filter_map(|(at, column)| {
+            let entry = column.meaning?.entry;
+            PACKETS
+                .contains(&entry.signal)
+                .then_some((at, entry.without_firmware))
+        });
+        let packets = packets.collect();
         Self {
             schema,
             fresh: true,
             refresh: refresh.unwrap_or(0),
             columns,
             raw,
+            stillness,
+            packets,
         }
     }
 
@@ -71,9 +85,10 @@ impl Track {
         })
     }
 
-    /// Takes in a row; gives how many counters began anew.
-    pub(crate) fn row(&mut self, window: Window, values: &[u64]) -> u64 {
+    /// Takes in a row; gives how many counters began anew. `packets` are those of the port by the word of others.
+    pub(crate) fn row(&mut self, window: Window, values: &[u64], packets: Option<u64>) -> u64 {
         let now = window.midpoint();
+        self.stillness.row(now, &self.raw, values, packets);
         self.raw.copy_from_slice(values);
         // What lies behind all counters of a source is reset at once. Where one that cannot wrap has fallen, none that
         // fell with it has wrapped.
@@ -100,11 +115,39 @@ impl Track {
     /// The value of a column now: a counter's total, or what a gauge reads.
     pub(crate) fn value(&self, column: usize) -> Option<u64> {
         let read = *self.raw.get(column)?;
-        if read == ABSENT {
+        if read == ABSENT || self.stillness.hides(column) {
             return None;
         }
         let column = &self.columns[column];
+        // One that stands at its end has stopped counting, and nobody knows what it missed.
+        if column.is_full(read) {
+            return None;
+        }
         Some(if column.counts { column.total } else { read })
+    }
+
+    /// Counters that stand at the end of their width and count no more.
+    pub(crate) fn full(&self) -> impl Iterator<Item = &str> {
+        self.columns
+            .iter()
+            .zip(&self.raw)
+            .zip(&self.schema.columns)
+            .filter(|((column, read), _)| column.is_full(**read))
+            .map(|(_, column)| &*column.name)
+    }
+
+    /// True if the values no longer are those of the hardware.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.stillness.is_frozen()
+    }
+
+    /// The packets that the port had, by the counters of this source; by those that need no firmware alone, if asked.
+    pub(crate) fn packets(&self, without_firmware: bool) -> Option<u64> {
+        self.packets
+            .iter()
+            .filter(|(_, without)| *without || !without_firmware)
+            .filter_map(|(at, _)| self.value(*at))
+            .reduce(u64::wrapping_add)
     }
 
     /// True if the newest row saw the counter begin anew.
@@ -125,6 +168,10 @@ impl Column {
             total: ABSENT,
             reset: false,
         }
+    }
+
+    fn is_full(&self, read: u64) -> bool {
+        self.width.saturates && read == self.width.max()
     }
 
     /// True if the counter cannot wrap and yet reads less than before.

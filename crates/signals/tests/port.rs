@@ -420,3 +420,60 @@ proptest! {
         prop_assert_eq!(port.quality(), signals::Quality::default());
     }
 }
+
+/// A bnxt port whose firmware stops answering after `seconds`; it is read twice a second, and goes on to receive
+/// `packets` a second by the word of the hardware.
+fn firmware_that_stops_after(seconds: u64, packets: u64) -> PortSignals {
+    let names = &["rx_write_req", "oos_drop_count", "rx_pkts"];
+    let mut port = port("bnxt_en", &[(SourceKind::HwCounters, names)]);
+    for tick in 0..=2 * 400 {
+        let alive = tick.min(2 * seconds);
+        port.row(
+            SourceKind::HwCounters,
+            at(tick * 500),
+            &[alive * 50, 3, tick * packets / 2],
+        );
+    }
+    port
+}
+
+#[test]
+fn firmware_that_answers_with_old_values_is_recognised() {
+    // 200 s of standing still while ten million packets pass.
+    let port = firmware_that_stops_after(200, 50_000);
+    assert!(port.is_frozen(SourceKind::HwCounters));
+    // What the firmware has no part in goes on; the rest would look like a fabric gone quiet.
+    assert_eq!(total(&port, Signal::PacketsRxRdma, None), Some(20_000_000));
+    assert_eq!(total(&port, Signal::RoceRxOutOfSequence, None), None);
+}
+
+#[test]
+fn what_stands_still_for_another_reason_is_not_called_frozen() {
+    let frozen = |port: PortSignals| port.is_frozen(SourceKind::HwCounters);
+    assert!(!frozen(firmware_that_stops_after(400, 50_000)), "it moves");
+    assert!(!frozen(firmware_that_stops_after(300, 50_000)), "not long enough");
+    assert!(!frozen(firmware_that_stops_after(200, 100)), "an idle node");
+    assert!(
+        !frozen(firmware_that_stops_after(0, 50_000)),
+        "it never moved: a node that only sends"
+    );
+    assert!(!frozen(firmware_that_stops_after(20, 50_000)), "it seldom moves");
+}
+
+#[test]
+fn frozen_firmware_that_moves_again_is_forgiven() {
+    let mut port = firmware_that_stops_after(200, 50_000);
+    port.row(SourceKind::HwCounters, at(500_000), &[1_000_000, 3, 90_000_000]);
+    assert!(!port.is_frozen(SourceKind::HwCounters));
+}
+
+#[test]
+fn a_full_counter_has_no_value_and_is_named() {
+    let names = &["link_downed", "symbol_error"];
+    let mut port = port("mlx5_core", &[(SourceKind::PortCounters, names)]);
+    port.row(SourceKind::PortCounters, at(0), &[7, 65_535]);
+    let full: Vec<_> = port.full(SourceKind::PortCounters).collect();
+    assert_eq!(full, ["symbol_error"]);
+    assert_eq!(total(&port, Signal::LinkSymbolErrors, None), None);
+    assert_eq!(total(&port, Signal::LinkDownEvents, None), Some(7));
+}

@@ -21,15 +21,16 @@ pub(super) struct Netdev {
     pub dev_port: u32,
 }
 
-/// The Ethernet netdevs with a device, the oldest first: where several share a function, the function's own came before
-/// its representors.
+/// The Ethernet netdevs with a device, but for the excluded ones, the oldest first: where several share a function, the
+/// function's own came before its representors.
 ///
 /// # Errors
 /// `class/net` cannot be listed.
-pub(super) fn physical(tree: &Tree) -> Result<Vec<Netdev>, Why> {
+pub(super) fn physical(tree: &Tree, excluded: impl Fn(&str) -> bool) -> Result<Vec<Netdev>, Why> {
     let entries = tree.list("class/net")?;
     let mut netdevs: Vec<_> = entries
         .into_iter()
+        .filter(|entry| !excluded(&entry.name))
         .filter_map(|entry| read(tree, entry.name))
         .collect();
     netdevs.sort_by_key(|netdev| netdev.ifindex);

@@ -61,6 +61,17 @@ impl Sysfs {
         self.directory(path);
     }
 
+    pub(crate) fn pipe(&self, path: &str) {
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            self.path(path),
+            rustix::fs::FileType::Fifo,
+            0o600.into(),
+            0,
+        )
+        .unwrap();
+    }
+
     pub(crate) fn remove(&self, path: &str) {
         let path = self.path(path);
         if path.is_dir() && !path.is_symlink() {

@@ -121,14 +121,14 @@ impl Registry {
         if self.listing_due.is_empty() {
             self.list_again(&[]);
         }
-        let ports = match self.host.ports() {
+        let devices = &self.config.devices;
+        let ports = match self.host.ports_but(&|name| devices.excludes(name)) {
             Ok(ports) => ports,
             Err(what) => {
                 self.tell(Event::ListingFailed(what));
                 return;
             }
         };
-        let devices = &self.config.devices;
         let ports: BTreeMap<_, _> = ports
             .into_iter()
             .filter(|port| devices.watches(&names(port)))

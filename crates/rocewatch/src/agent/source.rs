@@ -30,6 +30,10 @@ pub(crate) struct SourceView {
     pub(crate) failing: Option<Why>,
     /// A read has been under way for longer than a read takes.
     pub(crate) stalled: bool,
+    /// It answers, but with values that no longer are those of the hardware.
+    pub(crate) frozen: bool,
+    /// Counters that stand at the end of their width.
+    pub(crate) full: Vec<String>,
     /// Its values are recent enough to be shown.
     pub(crate) fresh: bool,
     track: Option<Track>,
@@ -102,6 +106,8 @@ impl SourceView {
             errors: BTreeMap::new(),
             failing: None,
             stalled: false,
+            frozen: false,
+            full: Vec::new(),
             fresh: false,
             track: None,
         }
@@ -203,6 +209,30 @@ impl SourceView {
         } else {
             tracing::info!(%device, netdev, source = %kind, "the source answers again");
         }
+    }
+
+    /// Notices, and tells, when values stand still that should move, and when a counter is full.
+    pub(super) fn watch_values(&mut self, signals: &PortSignals) {
+        let (device, source) = (&self.job.device, self.job.source);
+        let frozen = signals.is_frozen(source);
+        if frozen != self.frozen {
+            self.frozen = frozen;
+            if frozen {
+                tracing::warn!(%device, %source,
+                    "the firmware's counters stand still while traffic passes: it has stopped counting, or its driver has stopped asking; reload the driver when the node is free");
+            } else {
+                tracing::info!(%device, %source, "the firmware's counters move again");
+            }
+        }
+        if signals.full(source).eq(self.full.iter().map(String::as_str)) {
+            return;
+        }
+        let full: Vec<_> = signals.full(source).map(str::to_owned).collect();
+        for counter in full.iter().filter(|counter| !self.full.contains(counter)) {
+            tracing::warn!(%device, %source, counter,
+                "the counter is full and counts no more until somebody clears it, as perfquery -R does");
+        }
+        self.full = full;
     }
 
     /// True if the answer changed.

@@ -188,6 +188,7 @@ impl World {
             for (kind, source) in &mut view.sources {
                 source.drain(&mut view.signals);
                 source.watch_stall(&view.port, *kind, now);
+                source.watch_values(&view.signals);
                 if source.watch_freshness(now) {
                     view.signals.set_fresh(*kind, source.fresh);
                 }

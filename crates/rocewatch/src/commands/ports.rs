@@ -152,6 +152,9 @@ fn remark(source: &SourceView) -> String {
     if let Some(why) = source.state.why().or(source.failing.as_ref()) {
         return why.to_string();
     }
+    if source.frozen {
+        return "its firmware has stopped counting: the values stand still while traffic passes".to_owned();
+    }
     match (source.schema(), source.health.interval.load(Relaxed)) {
         (Some(schema), interval) if interval > 0 => {
             // Rounded to what a person reads; the exact interval is a metric.

@@ -243,6 +243,11 @@ impl Devices {
             |patterns: &[Pattern]| patterns.iter().any(|p| names.iter().any(|name| p.matches(name)));
         (self.include.is_empty() || matches(&self.include)) && !matches(&self.exclude)
     }
+
+    /// True if a device of this name is never to be watched.
+    pub(crate) fn excludes(&self, name: &str) -> bool {
+        self.exclude.iter().any(|pattern| pattern.matches(name))
+    }
 }
 
 impl Config {

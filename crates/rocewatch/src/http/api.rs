@@ -108,6 +108,9 @@ struct Source {
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     stalled: bool,
+    frozen: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    full: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     columns: Option<usize>,
     interval_seconds: f64,
@@ -219,6 +222,8 @@ impl Source {
             reason: why.map(|why| why.reason),
             why: why.map(|why| why.detail.clone()),
             stalled: view.stalled,
+            frozen: view.frozen,
+            full: view.full.clone(),
             columns: view.schema().map(|schema| schema.columns.len()),
             interval_seconds: view.health.interval.load(Relaxed) as f64 / 1e9,
             samples: view.health.samples.load(Relaxed),

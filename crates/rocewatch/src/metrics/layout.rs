@@ -5,7 +5,7 @@ use super::series::{Cell, Place, PortValue, SourceValue};
 use super::text::{self, Format};
 use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, SourceView, World};
 use crate::config::{Metrics, Raw};
-use catalog::{Direction, Family, FamilyKind, Index, Signal, Status};
+use catalog::{Direction, Family, FamilyKind, Index, Kind, Signal, Status};
 use model::SourceKind;
 use signals::Histogram;
 use std::collections::BTreeSet;
@@ -191,13 +191,13 @@ impl Builder<'_> {
             "cnp_ignored_ratio" => self.add(port(V::CnpIgnoredRatio)),
             "resets" => self.add(port(V::Resets)),
             "samples_implausible" => self.add(port(V::Implausible)),
-            "hw_counter" => self.raw(
+            "hw_counter" | "hw_gauge" => self.raw(
                 at,
                 view,
                 &[SourceKind::HwCounters, SourceKind::DeviceCounters],
                 config.raw,
             ),
-            "ethtool_counter" => self.raw(at, view, &[SourceKind::Ethtool], config.raw),
+            "ethtool_counter" | "ethtool_gauge" => self.raw(at, view, &[SourceKind::Ethtool], config.raw),
             "port_counter" => self.raw(at, view, &[SourceKind::PortCounters], config.raw),
             name if name.starts_with("source_") || name.starts_with("samples") => {
                 self.fill_sources(at, view);
@@ -224,10 +224,11 @@ impl Builder<'_> {
         }
     }
 
-    /// Counters under the driver's own names. A name that two of the sources have is the first one's: no series may
+    /// What a source reads under the driver's own names: counters in a family of counters, all else in one of gauges. A name that two of the sources have is the first one's: no series may
     /// stand twice.
     fn raw(&mut self, at: usize, view: &PortView, kinds: &[SourceKind], choice: Raw) {
         let mut names = BTreeSet::new();
+        let counters = self.family.kind == FamilyKind::Counter;
         for kind in kinds {
             let Some(schema) = view.sources.get(kind).and_then(|source| source.schema()) else {
                 continue;
@@ -240,7 +241,11 @@ impl Builder<'_> {
                         .meaning
                         .is_some_and(|meaning| !is_exposed(meaning.signal(), meaning.index)),
                 };
-                if wanted && names.insert(&column.name) {
+                // What the catalogue does not know is taken for a counter, as nearly all of them are.
+                let counts = column
+                    .meaning
+                    .is_none_or(|meaning| meaning.entry.kind == Kind::Counter);
+                if wanted && counts == counters && names.insert(&column.name) {
                     self.with(&[("counter", &column.name)], |b| {
                         b.add(Place::Source(at, *kind, SourceValue::Raw(i)));
                     });
@@ -265,6 +270,8 @@ impl Builder<'_> {
                     });
                 }
                 "source_stalled" => self.add(place(V::Stalled)),
+                "source_frozen" if counts(*kind) && read => self.add(place(V::Frozen)),
+                "source_full_counters" if counts(*kind) && read => self.add(place(V::Full)),
                 "source_errors" => {
                     for reason in source.errors.keys() {
                         self.with(&[("reason", reason)], |b| b.add(place(V::Errors(reason))));
@@ -273,7 +280,7 @@ impl Builder<'_> {
                 "source_interval_seconds" if read => self.add(place(V::Interval)),
                 "samples" if read => self.add(place(V::Samples)),
                 "samples_missed" if read => self.add(place(V::Missed)),
-                "source_read_seconds" if read => {
+                "source_read_seconds" if counts(*kind) && read => {
                     let bounds = READ_TIME_BOUNDS.map(|nanos| nanos as f64 / 1e9);
                     self.buckets(&bounds, |cell| place(V::ReadTime(cell)));
                 }
@@ -402,6 +409,15 @@ impl Signals {
             (Self::XoffFrames, Direction::Tx) => Signal::PfcTxXoffFrames,
         }
     }
+}
+
+/// True for a source of counters, which the hardware keeps.
+fn counts(kind: SourceKind) -> bool {
+    use SourceKind as K;
+    matches!(
+        kind,
+        K::Ethtool | K::HwCounters | K::DeviceCounters | K::PortCounters
+    )
 }
 
 /// True if some family shows this signal at this index.

@@ -47,6 +47,8 @@ pub(super) enum SourceValue {
     /// The counter in this column as it was read.
     Raw(usize),
     Stalled,
+    Frozen,
+    Full,
     Interval,
     Samples,
     Missed,
@@ -111,9 +113,12 @@ impl SourceValue {
         Some(match self {
             Self::Raw(column) => {
                 let value = *view.signals.raw(kind)?.1.get(column)?;
-                return (source.fresh && value != ABSENT).then(|| Number::count(value));
+                let shown = source.fresh && !source.frozen && value != ABSENT;
+                return shown.then(|| Number::count(value));
             }
             Self::Stalled => Number::count(source.stalled.into()),
+            Self::Frozen => Number::count(source.frozen.into()),
+            Self::Full => Number::count(source.full.len() as u64),
             Self::Interval => match health.interval.load(Relaxed) {
                 0 => return None,
                 nanos => Number::Scaled(
