@@ -389,3 +389,36 @@ fn log_lines_are_text_or_json_as_asked() {
         assert!(line["level"].is_string() && line["message"].is_string(), "{line}");
     }
 }
+
+#[test]
+fn completions_and_manual_pages_know_every_command() {
+    let commands = [
+        "run",
+        "demo",
+        "ports",
+        "counters",
+        "capture",
+        "explain",
+        "check-config",
+    ];
+    for shell in ["bash", "zsh", "fish"] {
+        let output = run(&["generate", "completions", shell]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        for word in commands.iter().chain(&["replay", "sysfs"]) {
+            assert!(text.contains(word), "{shell} does not complete {word}");
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man1");
+    let output = run(&["generate", "man", pages.to_str().unwrap()]);
+    assert!(output.status.success());
+    let page = |name: &str| {
+        std::fs::read_to_string(pages.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    assert!(page("rocewatch.1").contains("rocewatch\\-capture(1)"));
+    for command in commands {
+        let text = page(&format!("rocewatch-{command}.1"));
+        assert!(text.contains(".SH OPTIONS"), "{command}");
+    }
+    assert!(page("rocewatch-ports.1").contains("\\-\\-replay"));
+}

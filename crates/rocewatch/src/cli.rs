@@ -38,6 +38,26 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Check a configuration file and name every mistake in it.
     CheckConfig(CheckConfig),
+    /// Make shell completions and manual pages, for packages.
+    #[command(subcommand)]
+    Generate(Generate),
+}
+
+/// What to make.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Generate {
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Write manual pages, rocewatch.1 and one for each command.
+    Man {
+        /// The folder to write them into, made if it is not there.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 /// Options of `counters`.

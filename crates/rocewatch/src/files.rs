@@ -14,3 +14,9 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     std::fs::read_to_string(path)
 }
+
+/// Writes a file anew.
+#[allow(clippy::disallowed_methods)] // this is the place
+pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    std::fs::write(path, content)
+}

@@ -5,6 +5,7 @@ mod capture;
 mod counters;
 mod daemon;
 mod explain;
+mod generate;
 mod ports;
 
 use crate::cli::{Command, Demo, Run, Source};
@@ -24,6 +25,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Counters(options) => counters::list(&host(&options.source, true, clock)?, &options, clock),
         Command::Capture(options) => capture::take(&options, clock),
         Command::Explain(options) => explain::explain(&options.name),
+        Command::Generate(what) => generate::generate(&what),
         Command::CheckConfig(options) => {
             Config::load(Some(&options.file))?;
             print(&format!("{} is in order\n", options.file.display()))
