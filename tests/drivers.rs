@@ -1,248 +1,305 @@
-//! One server with NICs of seven drivers: whatever the driver calls its counters, the same metrics show them.
+//! NICs of every driver, each on a machine of its own: whatever the driver calls its counters, the same metrics show them.
 //!
-//! Names: the drivers' `hw_counters` sources of Linux 6.12 and later (`crates/catalog/data` names the file for each). The
-//! layout of sysfs: `drivers/infiniband/core/sysfs.c`. The faults: public reports, by repository and number.
+//! A folder under `tests/fixtures/drivers` is a capture of a machine; its `capture.toml` says where the names come from. The
+//! text beside it is what has to be shown of it: every counter and every ratio, and nothing else, so that what a driver
+//! cannot tell is absent. Where there is a configuration beside it, the daemon has that.
+
+#![allow(clippy::disallowed_methods)] // tests read files and wait
 
 mod support;
-#[path = "support/tree.rs"]
-mod tree;
 
-use std::fmt::{Display, Write as _};
-use std::time::Duration;
+use catalog::{DRIVERS, FAMILIES, FamilyKind, Origin};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 use support::{Daemon, Metrics};
 
-/// A device `ib` with a netdev on PCI bus `bus`, bound to `driver`; `files` are below its port.
-fn nic<N: Display>(bus: u8, ib: &str, driver: &str, link_layer: &str, files: &[(N, &str)]) -> String {
-    let pci = format!("0000:{bus:02x}:00.0");
-    let device = format!("devices/pci0000:00/{pci}");
-    let port = format!("{device}/infiniband/{ib}/ports/1");
-    let mut text = format!(
-        "bus/pci/drivers/{driver}/module = {driver}\n\
-         bus/pci/devices/{pci} -> ../../../{device}\n\
-         class/infiniband/{ib} -> ../../{device}/infiniband/{ib}\n\
-         class/net/eth{bus} -> ../../{device}/net/eth{bus}\n\
-         {device}/driver -> ../../../bus/pci/drivers/{driver}\n\
-         {device}/class = 0x020000\n\
-         {device}/infiniband/{ib}/device -> ../../../{pci}\n\
-         {device}/infiniband/{ib}/node_guid = 0000:0000:0000:00{bus:02x}\n\
-         {device}/net/eth{bus}/device -> ../../../{pci}\n\
-         {device}/net/eth{bus}/address = 02:00:00:00:00:{bus:02x}\n\
-         {device}/net/eth{bus}/ifindex = {bus}\n\
-         {device}/net/eth{bus}/type = 1\n\
-         {device}/net/eth{bus}/flags = 0x1003\n\
-         {device}/net/eth{bus}/operstate = up\n\
-         {device}/net/eth{bus}/dev_port = 0\n\
-         {port}/state = 4: ACTIVE\n\
-         {port}/link_layer = {link_layer}\n\
-         {port}/gids/0 = 0000:0000:0000:0000:0000:0000:0000:0000\n"
-    );
-    for (file, value) in files {
-        let _ = writeln!(text, "{port}/{file} = {value}");
-    }
-    text
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/fixtures/drivers")
+        .join(name)
 }
 
-type Files = &'static [(&'static str, &'static str)];
-
-/// PCI bus, RDMA device, driver, and its `hw_counters`.
-const ETHERNET: [(u8, &str, &str, Files); 8] = [
-    (
-        0x10,
-        "mlx5_0",
-        "mlx5_core",
-        &[
-            ("np_ecn_marked_roce_packets", "11"),
-            ("np_cnp_sent", "12"),
-            ("rp_cnp_handled", "13"),
-            ("rp_cnp_ignored", "14"),
-            ("out_of_sequence", "15"),
-        ],
-    ),
-    // Two vocabularies of one driver [rocm-systems 5016]; its handled CNPs are all CNPs that came.
-    (
-        0x11,
-        "bnxt_re0",
-        "bnxt_en",
-        &[
-            ("rx_ecn_marked_pkts", "21"),
-            ("tx_cnp_pkts", "22"),
-            ("rx_cnp_pkts", "23"),
-            ("oos_drop_count", "25"),
-            ("rx_bytes", "7521781137064"),
-        ],
-    ),
-    (
-        0x12,
-        "bnxt_re1",
-        "bnxt_en",
-        &[
-            ("np_ecn_marked_roce_packets", "31"),
-            ("np_cnp_sent", "32"),
-            ("rp_cnp_handled", "33"),
-            ("out_of_sequence", "35"),
-        ],
-    ),
-    // Names with spaces, a signal in two parts, and a name from udev: only the link tells the driver [node_exporter 2846].
-    (
-        0x13,
-        "ibp152s0f0",
-        "ice",
-        &[
-            ("RxECNMrkd", "41"),
-            ("cnpSent", "42"),
-            ("cnpHandled", "43"),
-            ("cnpIgnored", "44"),
-            ("Rcvd Out of order packets", "45"),
-            ("CRC errors", "46"),
-            ("ip4InOctets", "1000"),
-            ("ip6InOctets", "24"),
-        ],
-    ),
-    // All ones where the firmware has no such counter.
-    (
-        0x14,
-        "ionic_0",
-        "ionic",
-        &[
-            ("rx_rdma_ecn_pkts", "51"),
-            ("tx_rdma_cnp_pkts", "18446744073709551615"),
-            ("rx_rdma_cnp_pkts", "53"),
-            ("resp_rx_outouf_seq", "55"),
-        ],
-    ),
-    (
-        0x15,
-        "hns_0",
-        "hns3",
-        &[("tx_cnp_pkt", "62"), ("rx_cnp_pkt", "63"), ("rx_pkt", "64")],
-    ),
-    (
-        0x16,
-        "efa_0",
-        "efa",
-        &[("rx_bytes", "71"), ("tx_bytes", "72"), ("rx_drops", "76")],
-    ),
-    (
-        0x17,
-        "erdma_0",
-        "erdma",
-        &[("hw_rx_bytes_cnt", "81"), ("hw_tx_bytes_cnt", "82")],
-    ),
-];
-
-fn server() -> String {
-    let mut text = String::new();
-    for (bus, ib, driver, counters) in ETHERNET {
-        let files: Vec<_> = counters
-            .iter()
-            .map(|(name, value)| (format!("hw_counters/{name}"), *value))
-            .collect();
-        text += &nic(bus, ib, driver, "Ethernet", &files);
-    }
-    // Files of a driver without performance management [node_exporter 966] cost nothing else.
-    let odd = [
-        ("counters/port_rcv_data", "N/A (no PMA)"),
-        ("hw_counters/np_cnp_sent", "92"),
-    ];
-    text += &nic(0x18, "mlx5_8", "mlx5_core", "Ethernet", &odd);
-    // InfiniBand is listed and left alone: on some boards each refused read is a line in the kernel's log
-    // [node_exporter 3434].
-    text + &nic(
-        0x19,
-        "mlx5_9",
-        "mlx5_core",
-        "InfiniBand",
-        &[("hw_counters/np_cnp_sent", "102")],
-    )
+fn read(name: &str) -> String {
+    let path = path(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What the daemon shows of that server once every counter has been read.
-fn scraped() -> Metrics {
-    let sysfs = tree::lay_out_text(&server());
-    let daemon = Daemon::start(&["run", "--sysfs", sysfs.path().to_str().expect("paths are text")]);
+/// A daemon on the machine, every source of which has been read.
+fn started_on(machine: &str) -> Daemon {
+    let mut arguments = vec!["run".into(), "--replay".into(), path(machine)];
+    let config = path(&format!("{machine}.toml"));
+    if config.exists() {
+        arguments.extend(["--config".into(), config]);
+    }
+    let arguments: Vec<_> = arguments
+        .iter()
+        .map(|argument| argument.to_str().expect("paths are text"))
+        .collect();
+    let daemon = Daemon::start(&arguments);
     daemon.wait_until_ready();
-    daemon.wait_for("every counter is read", Duration::from_secs(10), |metrics| {
-        let bytes = [("device", "erdma_0"), ("direction", "rx")];
-        metrics.get("rocewatch_rdma_bytes_total", &bytes).is_some()
-            && metrics
-                .get("rocewatch_cnp_sent_total", &[("device", "mlx5_8")])
-                .is_some()
+    // What is derived needs several rows of what counts. The rest is read every few seconds.
+    let counts = |series: &str| series.contains("ethtool") || series.contains("hw_counters");
+    daemon.wait_for("every source is read", LIMIT, |metrics| {
+        metrics
+            .all("rocewatch_samples_total", &[])
+            .all(|(series, samples)| samples >= if counts(series) { 3.0 } else { 1.0 })
+    });
+    daemon
+}
+
+/// What is compared: all that is told of the NIC, and of the agent only what it makes of it. Histograms go on growing.
+fn is_compared(line: &str) -> bool {
+    let name = line.split('{').next().unwrap_or(line);
+    FAMILIES.iter().any(|family| {
+        let of_the_nic = family.origin != Origin::Agent && family.kind != FamilyKind::Histogram;
+        of_the_nic && name.trim_end_matches("_total") == format!("rocewatch_{}", family.name)
     })
 }
 
-#[test]
-fn congestion_shows_alike_whatever_the_driver_calls_it() {
-    let metrics = scraped();
-    // CE marks received, CNPs sent, received, handled, ignored. What a driver does not tell apart is not made up.
-    let right = [
-        ("mlx5_0", [Some(11.0), Some(12.0), None, Some(13.0), Some(14.0)]),
-        ("bnxt_re0", [Some(21.0), Some(22.0), Some(23.0), None, None]),
-        ("bnxt_re1", [Some(31.0), Some(32.0), Some(33.0), None, None]),
-        (
-            "ibp152s0f0",
-            [Some(41.0), Some(42.0), None, Some(43.0), Some(44.0)],
-        ),
-        ("ionic_0", [Some(51.0), None, Some(53.0), None, None]),
-        ("hns_0", [None, Some(62.0), Some(63.0), None, None]),
-        ("mlx5_8", [None, Some(92.0), None, None, None]),
-        ("mlx5_9", [None; 5]),
-    ];
-    let families = [
-        "ecn_marked_packets",
-        "cnp_sent",
-        "cnp_received",
-        "cnp_handled",
-        "cnp_ignored",
-    ];
-    for (device, values) in right {
-        let found =
-            families.map(|family| metrics.get(&format!("rocewatch_{family}_total"), &[("device", device)]));
-        assert_eq!(found, values, "{device}: {families:?}");
+/// What the daemon shows once it is right, or after the limit.
+fn scraped_until(daemon: &Daemon, is_right: impl Fn(&str) -> bool) -> String {
+    let end = Instant::now() + LIMIT;
+    loop {
+        let exposition = daemon.text("/metrics");
+        if is_right(&exposition) || Instant::now() > end {
+            return exposition;
+        }
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-#[test]
-fn bytes_errors_and_drops_show_alike_too() {
-    let metrics = scraped();
-    let error = |device, error| {
-        metrics.get(
-            "rocewatch_roce_errors_total",
-            &[("device", device), ("error", error)],
-        )
+/// The lines beside the machine and the daemon's own have to be the same.
+fn shows_what_is_right(machine: &str) {
+    let daemon = started_on(machine);
+    let right = read(&format!("{machine}.txt"));
+    let right: BTreeSet<_> = right.lines().filter(|line| !line.starts_with('#')).collect();
+    let exposition = scraped_until(&daemon, |text| {
+        let found: BTreeSet<_> = text.lines().collect();
+        right.is_subset(&found)
+    });
+    let found: BTreeSet<_> = exposition.lines().filter(|line| is_compared(line)).collect();
+    let missing: Vec<_> = right.difference(&found).collect();
+    let made_up: Vec<_> = found.difference(&right).collect();
+    assert!(
+        missing.is_empty() && made_up.is_empty(),
+        "{machine}: missing {missing:#?}, not right {made_up:#?}\n{}",
+        daemon.log()
+    );
+}
+
+macro_rules! machines {
+    ($($(#[$attribute:meta])* $test:ident: $machine:literal,)*) => {
+        const MACHINES: &[&str] = &[$($machine),*];
+        $(
+            $(#[$attribute])*
+            #[test]
+            fn $test() {
+                shows_what_is_right($machine);
+            }
+        )*
     };
-    let devices = ["mlx5_0", "bnxt_re0", "bnxt_re1", "ibp152s0f0", "ionic_0"];
-    let out_of_sequence = devices.map(|device| error(device, "out_of_sequence"));
-    assert_eq!(out_of_sequence, [15.0, 25.0, 35.0, 45.0, 55.0].map(Some));
-    assert_eq!(error("ibp152s0f0", "icrc"), Some(46.0));
-    let bytes = |device| {
-        ["rx", "tx"].map(|direction| {
-            metrics.get(
-                "rocewatch_rdma_bytes_total",
-                &[("device", device), ("direction", direction)],
-            )
-        })
-    };
-    assert_eq!(bytes("bnxt_re0"), [Some(7_521_781_137_064.0), None]);
-    assert_eq!(bytes("ibp152s0f0"), [Some(1024.0), None]);
-    assert_eq!(bytes("efa_0"), [Some(71.0), Some(72.0)]);
-    assert_eq!(bytes("erdma_0"), [Some(81.0), Some(82.0)]);
-    let drops = [("device", "efa_0"), ("direction", "rx")];
-    assert_eq!(metrics.get("rocewatch_drops_total", &drops), Some(76.0));
+}
+
+machines! {
+    bnxt: "bnxt",
+    #[ignore = "EFA calls its link layer Unknown, and the host reads no port of an unknown link layer"]
+    efa: "efa",
+    erdma: "erdma",
+    hns: "hns",
+    i40e: "i40e",
+    infiniband_is_listed_and_not_read: "infiniband",
+    ionic: "ionic",
+    irdma: "irdma",
+    mana: "mana",
+    mlx5: "mlx5",
+    mlx5_bond: "mlx5-bond",
+    mlx5_functions_have_nothing_of_the_port: "mlx5-functions",
+    mlx5_optional_counters: "mlx5-optional",
+    mlx5_switchdev: "mlx5-switchdev",
+    mlx5_bytes_are_words_times_four: "mlx5-words",
+    qede: "qede",
+    soft_roce_and_iwarp: "software",
+    names_are_shown_as_they_are: "unknown",
+}
+
+/// Ratio, device, direction where it has one, and value.
+type Ratio = (&'static str, &'static str, Option<&'static str>, f64);
+
+/// The machine `rates`, whose counters grow. Bytes of a packet on the wire are those counted and 20 more; an XOFF frame
+/// holds a priority for at most 65535 quanta of 512 bits, 335.5 µs at 100 Gbit/s.
+const RATIOS: [Ratio; 20] = [
+    ("port_utilization_ratio", "mlx5_0", Some("rx"), 0.402),
+    ("port_utilization_ratio", "mlx5_0", Some("tx"), 0.201),
+    ("port_utilization_ratio", "bnxt_re0", Some("rx"), 0.1),
+    ("port_utilization_ratio", "ionic_0", Some("rx"), 0.3),
+    ("port_utilization_ratio", "irdma0", Some("rx"), 0.5),
+    ("pfc_pause_ratio", "mlx5_0", Some("rx"), 0.25),
+    ("pfc_pause_ratio", "mlx5_0", Some("tx"), 0.001),
+    ("pfc_pause_ratio", "bnxt_re0", Some("rx"), 0.1),
+    ("pfc_pause_ratio", "bnxt_re0", Some("tx"), 0.02),
+    ("pfc_pause_ratio", "ionic_0", Some("rx"), 0.05),
+    ("pfc_pause_ratio", "ionic_0", Some("tx"), 0.07),
+    ("pfc_pause_upper_bound_ratio", "irdma0", Some("rx"), 0.03355),
+    ("pfc_pause_upper_bound_ratio", "irdma0", Some("tx"), 0.0671),
+    ("ecn_marked_ratio", "mlx5_0", None, 0.005),
+    ("ecn_marked_ratio", "bnxt_re0", None, 0.03),
+    ("ecn_marked_ratio", "irdma0", None, 0.04),
+    ("cnp_per_marked_packet", "mlx5_0", None, 0.5),
+    ("cnp_per_marked_packet", "bnxt_re0", None, 0.1),
+    ("cnp_ignored_ratio", "mlx5_0", None, 0.1),
+    ("cnp_ignored_ratio", "irdma0", None, 0.25),
+];
+
+fn ratio(metrics: &Metrics, (name, device, direction, _): Ratio) -> Option<f64> {
+    let labels = [("device", device)].into_iter();
+    let labels: Vec<_> = labels
+        .chain(direction.map(|direction| ("direction", direction)))
+        .collect();
+    metrics.get(&format!("rocewatch_{name}"), &labels)
 }
 
 #[test]
-fn what_is_not_read_is_listed_all_the_same() {
-    let metrics = scraped();
-    assert_eq!(metrics.all("rocewatch_port_info", &[]).count(), 10);
-    let infiniband = [("device", "mlx5_9"), ("link_layer", "InfiniBand")];
-    assert_eq!(metrics.all("rocewatch_port_info", &infiniband).count(), 1);
-    assert_eq!(
-        metrics
-            .all(
-                "rocewatch_samples_total",
-                &[("device", "mlx5_9"), ("source", "hw_counters")]
+fn ratios_come_out_alike_on_every_nic() {
+    let daemon = started_on("rates");
+    let wrong = |text: &str| {
+        let metrics = Metrics::parse(text);
+        let found = RATIOS.map(|wanted| (wanted, ratio(&metrics, wanted)));
+        let is_wrong = |(wanted, found): &(Ratio, Option<f64>)| {
+            found.is_none_or(|found| (found / wanted.3 - 1.0).abs() > 0.03)
+        };
+        found.into_iter().filter(is_wrong).collect::<Vec<_>>()
+    };
+    let text = scraped_until(&daemon, |text| wrong(text).is_empty());
+    assert!(wrong(&text).is_empty(), "{:#?}", wrong(&text));
+    let metrics = Metrics::parse(&text);
+    let ratios: BTreeSet<_> = RATIOS.iter().map(|(name, ..)| *name).collect();
+    let all: usize = ratios
+        .iter()
+        .map(|name| metrics.all(&format!("rocewatch_{name}"), &[]).count())
+        .sum();
+    assert_eq!(all, RATIOS.len(), "a ratio is shown that cannot be known");
+}
+
+type State = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
+/// Machine, device, source, and what is said of it: state and reason.
+const STATES: [State; 7] = [
+    ("mlx5-bond", "mlx5_bond_0", "hw_counters", "active", ""),
+    (
+        "mlx5-switchdev",
+        "mlx5_0",
+        "hw_counters",
+        "not_applicable",
+        "ENOENT",
+    ),
+    ("mlx5-switchdev", "mlx5_0", "device_counters", "active", ""),
+    ("qede", "qedr0", "hw_counters", "not_applicable", "ENOENT"),
+    ("qede", "qedr0", "port_counters", "failed", "EINVAL"),
+    ("software", "siw0", "ethtool", "not_applicable", "EOPNOTSUPP"),
+    (
+        "unknown",
+        "ens192",
+        "ethtool",
+        "not_applicable",
+        "not_in_catalogue",
+    ),
+];
+
+#[test]
+fn a_source_that_is_not_read_says_why() {
+    let machines: BTreeSet<_> = STATES.iter().map(|(machine, ..)| *machine).collect();
+    for machine in machines {
+        let metrics = started_on(machine).scrape();
+        for (_, device, source, state, reason) in STATES.iter().filter(|wanted| wanted.0 == machine) {
+            let of_the_source = [("device", *device), ("source", *source)];
+            let found: Vec<_> = metrics.all("rocewatch_source_state", &of_the_source).collect();
+            let says = |(series, _): &(&str, f64)| {
+                series.contains(&format!("state=\"{state}\",reason=\"{reason}\""))
+            };
+            assert!(found.len() == 1 && found.iter().all(says), "{machine}: {found:?}");
+        }
+    }
+}
+
+/// `rocewatch counters` shows the statistics of a driver that the catalogue does not know as well.
+#[test]
+fn a_statistic_keeps_its_name_however_odd_it_is() {
+    let machine = path("unknown");
+    let machine = machine.to_str().expect("paths are text");
+    let output = support::run(&["counters", "ens192", "--json", "--all", "--replay", machine]);
+    let counters: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let statistics = counters.iter().filter(|counter| counter["source"] == "ethtool");
+    let found: Vec<_> = statistics
+        .map(|counter| {
+            (
+                counter["counter"].as_str().expect("a name"),
+                counter["value"].as_u64(),
             )
-            .count(),
-        0
-    );
+        })
+        .collect();
+    // Of several with one name the first counts.
+    let right = [
+        ("Tx Queue#", 0),
+        ("  TSO pkts tx", 5100),
+        ("  pkts tx err", 5101),
+        ("     giant hdr", 5102),
+        ("  ring full", 5103),
+        ("  giant hdr", 5104),
+        ("Rx Queue#", 0),
+        ("  pkts rx OOB", 5106),
+        ("     err", 5107),
+        ("tx timeout count", 5108),
+    ];
+    assert_eq!(found, right.map(|(name, value)| (name, Some(value))));
+}
+
+#[test]
+fn every_machine_is_tested() {
+    let entries = std::fs::read_dir(path("")).expect("the fixtures are there");
+    let folders: BTreeSet<_> = entries
+        .map(|entry| entry.expect("the fixtures can be listed").path())
+        .filter(|path| path.is_dir())
+        .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
+        .collect();
+    let tested = MACHINES.iter().chain(&["rates"]).map(|name| (*name).to_owned());
+    assert_eq!(folders, tested.collect());
+}
+
+#[test]
+fn every_vocabulary_of_the_catalogue_has_a_machine() {
+    let machines: Vec<_> = MACHINES.iter().map(|machine| kernel_of(machine)).collect();
+    for driver in DRIVERS.iter().filter(|driver| driver.name != "*") {
+        let shown = machines.iter().any(|text| {
+            let bound = driver.bound_as.iter().any(|name| text.contains(name));
+            let counts = driver.entries.iter().any(|entry| text.contains(entry.name));
+            bound && (driver.entries.is_empty() || counts)
+        });
+        assert!(shown, "{} has no machine", driver.file);
+    }
+}
+
+/// All text of a machine that stands for its kernel.
+fn kernel_of(machine: &str) -> String {
+    let netdevs = std::fs::read_dir(path(machine).join("netdev"))
+        .into_iter()
+        .flatten();
+    let statistics = netdevs.map(|netdev| {
+        let path = netdev
+            .expect("the fixtures can be listed")
+            .path()
+            .join("ethtool.1");
+        std::fs::read_to_string(path).expect("a netdev has statistics")
+    });
+    std::iter::once(read(&format!("{machine}/sys.txt")))
+        .chain(statistics)
+        .collect()
 }

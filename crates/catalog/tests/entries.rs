@@ -52,6 +52,7 @@ fn every_driver_has_its_file() {
         "bnxt_re_oot",
         "efa",
         "erdma",
+        "hfi1",
         "hns3",
         "hns_roce",
         "i40e",
@@ -272,7 +273,40 @@ fn slow_drivers_say_how_slow() {
     };
     assert_eq!(refresh("bnxt_en.toml"), Some(1000));
     assert_eq!(refresh("bnxt_re.toml"), Some(1000));
+    assert_eq!(refresh("bnxt_re_oot.toml"), Some(1000));
     assert_eq!(refresh("mlx5_core.toml"), Some(0));
+}
+
+/// A gauge taken for a counter shows a reset at every fall.
+#[test]
+fn the_gauges_among_the_counters_are_known() {
+    let gauges: Vec<_> = entries()
+        .filter(|(driver, entry)| driver.name != "*" && entry.kind == Kind::Gauge)
+        .filter(|(_, entry)| !entry.name.starts_with("active_") && !entry.name.starts_with("watermark_"))
+        .map(|(driver, entry)| (driver.name, entry.name))
+        .collect();
+    let expected = [
+        ("bnxt_re", "db_fifo_register"),
+        ("mana_ib", "num_qps_congested"),
+        ("mana_ib", "num_qps_recovered"),
+        ("mana_ib", "current_rate"),
+        ("mlx5_core", "outbound_pci_stalled_rd"),
+        ("mlx5_core", "outbound_pci_stalled_wr"),
+    ];
+    assert_eq!(gauges, expected);
+    let objects = [
+        "pds", "ahs", "qps", "rc_qps", "ud_qps", "srqs", "cqs", "mrs", "mws",
+    ];
+    for name in objects
+        .iter()
+        .flat_map(|kind| [format!("active_{kind}"), format!("watermark_{kind}")])
+    {
+        let found = entries().find(|(driver, entry)| driver.name == "bnxt_re" && entry.name == name);
+        assert!(
+            found.is_some_and(|(_, entry)| entry.kind == Kind::Gauge),
+            "{name}"
+        );
+    }
 }
 
 #[test]

@@ -198,6 +198,50 @@ fn what_a_driver_puts_into_the_pfc_object_differs() {
 }
 
 #[test]
+fn packets_of_an_intel_port_are_the_sum_of_three() {
+    for (driver, prefix, suffix) in [("ice", "", ".nic"), ("i40e", "port.", "")] {
+        for direction in ["rx", "tx"] {
+            for cast in ["unicast", "multicast", "broadcast"] {
+                let name = format!("{prefix}{direction}_{cast}{suffix}");
+                let packets = known(driver, SourceKind::Ethtool, &name);
+                assert_eq!(
+                    (packets.signal().as_str(), packets.index, packets.entry.summed),
+                    (format!("packets.{direction}").as_str(), None, true),
+                    "{driver}: {name}"
+                );
+            }
+        }
+    }
+}
+
+/// What the names with "dropped" and "discard" in them mean [huatuo 26, `node_exporter` 3335].
+#[test]
+fn dropped_means_something_else_on_each_driver() {
+    for (driver, name, right) in [
+        ("mlx5_core", "rx_discards_phy", Some("drop.rx_no_buffer")),
+        ("mlx5_core", "rx_out_of_buffer", Some("drop.rx_no_wqe")),
+        ("mlx5_core", "rx_dropped", None),
+        ("bnxt_en", "rx_stat_discard", Some("drop.rx")),
+        ("bnxt_en", "rx_dropped", None),
+        ("ice", "rx_dropped.nic", Some("drop.rx_no_buffer")),
+        ("ice", "rx_dropped", Some("drop.rx_function")),
+        ("i40e", "port.rx_discards", Some("drop.rx_no_buffer")),
+        ("i40e", "port.rx_dropped", Some("drop.rx_no_buffer")),
+        ("i40e", "port_rx_dropped", None),
+        // The kernel's own, which changed its meaning.
+        ("i40e", "rx_dropped", None),
+        ("ionic", "frames_rx_dropped", Some("drop.rx")),
+        ("ionic", "hw_rx_dropped", Some("drop.rx_function")),
+        ("mana", "hc_rx_discards_no_wqe", Some("drop.rx_no_wqe")),
+        ("qede", "no_buff_discards", Some("drop.rx_no_wqe")),
+        ("qede", "brb_discards", Some("drop.rx_no_buffer")),
+    ] {
+        let found = meaning(driver, SourceKind::Ethtool, name).map(|found| found.signal().as_str());
+        assert_eq!(found, right, "{driver}: {name}");
+    }
+}
+
+#[test]
 fn ionic_rdma_answers_all_ones_for_what_it_lacks() {
     assert!(
         known("ionic", SourceKind::HwCounters, "rx_rdma_cnp_pkts")
