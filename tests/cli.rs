@@ -244,6 +244,7 @@ fn a_state_directory_that_cannot_be_made_says_so() {
 #[test]
 fn what_is_not_there_and_what_is_too_large_is_refused() {
     let daemon = Daemon::start(&["demo"]);
+    daemon.wait_until_ready();
     let (head, body) = daemon.get("/metric", &[]);
     assert!(head.starts_with("HTTP/1.1 404"), "{head}");
     assert!(String::from_utf8(body).unwrap().contains("/ lists what there is"));

@@ -110,9 +110,7 @@ impl<H: Host> Host for Replay<H> {
     fn open(&self, port: &Port, source: SourceKind) -> Opened {
         match self.readings(port, source) {
             // A port that is not read on the machine is not read here either.
-            Some(readings) if port.link_layer == model::LinkLayer::Ethernet => {
-                self.play(port, source, readings)
-            }
+            Some(readings) if port.link_layer.is_read() => self.play(port, source, readings),
             _ => self.files.open(port, source),
         }
     }

@@ -123,7 +123,7 @@ impl Host for Kernel {
 
     fn open(&self, port: &Port, source: SourceKind) -> Opened {
         match port.link_layer {
-            LinkLayer::Ethernet => {}
+            LinkLayer::Ethernet | LinkLayer::Other => {}
             LinkLayer::InfiniBand => {
                 let detail = format!("{} is an InfiniBand port, which is listed but not read", port.id);
                 return Opened::NotApplicable(Why::new("infiniband", detail));

@@ -3,7 +3,7 @@
 use crate::pci;
 use crate::tree::Tree;
 use capture::{Files, Node};
-use model::{LinkLayer, Port};
+use model::Port;
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -199,7 +199,7 @@ impl<'a> Recorder<'a> {
         let files = format!("{device}/ports/{}", port.id.number);
         self.attribute(&format!("{files}/link_layer"));
         // A restricted InfiniBand function logs an error in the kernel at every query.
-        if port.link_layer == LinkLayer::Ethernet {
+        if port.link_layer.is_read() {
             self.all(&format!("{device}/hw_counters"));
             self.all(&format!("{files}/hw_counters"));
             self.all(&format!("{files}/counters"));

@@ -128,7 +128,10 @@ pub enum LinkLayer {
     Ethernet,
     /// InfiniBand.
     InfiniBand,
-    /// Not known.
+    /// Neither, as the kernel says of EFA, whose packets are of its own protocol: `Unknown` in `link_layer_show` of
+    /// drivers/infiniband/core/sysfs.c.
+    Other,
+    /// Nobody says.
     Unknown,
 }
 
@@ -139,8 +142,15 @@ impl LinkLayer {
         match self {
             Self::Ethernet => "Ethernet",
             Self::InfiniBand => "InfiniBand",
-            Self::Unknown => "unknown",
+            Self::Other | Self::Unknown => "unknown",
         }
+    }
+
+    /// True if the port is read. InfiniBand ports are listed alone: on some boards they belong to a fabric manager, and each
+    /// refused read is a line in the kernel's log [`node_exporter` 3434]. What nobody knows may be one of them.
+    #[must_use]
+    pub fn is_read(self) -> bool {
+        matches!(self, Self::Ethernet | Self::Other)
     }
 }
 

@@ -53,8 +53,6 @@ fn traffic(rail: &Rail, totals: &Totals, signal: Signal, index: Option<Index>) -
         Signal::PacketsTx => {
             class(index).map_or_else(|| tx.port_packets(), |class| tx.priority[class].packets)
         }
-        Signal::PacketsRxUnicast => rx.data_packets(),
-        Signal::PacketsTxUnicast => tx.data_packets(),
         Signal::BytesRxRdma | Signal::BytesRxRdmaFw | Signal::BytesRxRdmaGood => rx.rdma_bytes(header),
         Signal::BytesTxRdma | Signal::BytesTxRdmaFw => tx.rdma_bytes(header),
         Signal::PacketsRxRdma | Signal::PacketsRxRdmaUnicast | Signal::PacketsRxUdp => rx.rdma_packets(),

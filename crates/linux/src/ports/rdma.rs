@@ -112,17 +112,18 @@ impl<'a> Device<'a> {
         let link_layer = match tree.read_string(&format!("{files}/link_layer")).as_deref() {
             Ok("Ethernet") => LinkLayer::Ethernet,
             Ok("InfiniBand") => LinkLayer::InfiniBand,
+            Ok("Unknown") => LinkLayer::Other,
             _ => LinkLayer::Unknown,
         };
         // An InfiniBand port is listed and otherwise left alone: some belong to a fabric manager, whose functions log an
         // error in the kernel at every query.
-        let is_ethernet = link_layer == LinkLayer::Ethernet;
-        let gids = if is_ethernet {
+        let is_read = link_layer.is_read();
+        let gids = if is_read {
             gids::read(tree, &files)
         } else {
             Vec::new()
         };
-        let netdev = if is_ethernet {
+        let netdev = if is_read {
             self.netdev(&gids, netdevs, number)
         } else {
             None

@@ -10,7 +10,7 @@ mod ports;
 
 use crate::cli::{Command, Demo, Run, Sim, Source};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Raw};
 use crate::failure::Failure;
 use model::Host;
 use std::io::Write as _;
@@ -40,7 +40,7 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
     let source = &options.source;
     let replayed = source.replay.is_some();
     daemon::run(daemon::Daemon {
-        host: host(source, false, clock)?,
+        host: host(source, config.metrics.raw == Raw::All, clock)?,
         config,
         config_file: options.config,
         serve: options.serve,

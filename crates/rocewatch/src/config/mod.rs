@@ -90,7 +90,8 @@ pub(crate) struct Rings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Metrics {
-    /// Which counters go out under the driver's own names as well.
+    /// Which counters go out under the driver's own names as well. For `all`, those of a driver's statistics that the
+    /// catalogue does not know are read too, from the next start on.
     pub(crate) raw: Raw,
     /// No more than this many series; what is left out is counted.
     pub(crate) max_series: u32,
