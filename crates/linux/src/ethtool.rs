@@ -15,6 +15,8 @@
 //! two changes between the values and the names would cancel out.
 
 mod buffer;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod ioctl;
 mod names;
 mod nic;

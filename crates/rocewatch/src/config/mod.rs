@@ -269,7 +269,7 @@ impl Config {
     }
 
     /// Parses a configuration's text; an error holds every problem, one a line.
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let unknown = check::unknown_keys(text)?;
         if !unknown.is_empty() {
             return Err(unknown.join("\n"));

@@ -1,0 +1,136 @@
+//! Requests as they come over a connection, to the daemon's own server and router.
+
+use crate::agent::Agent;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::http::server::protocol;
+use crate::http::{App, router};
+use crate::metrics::Exposition;
+use crate::page;
+use axum::Router;
+use flate2::read::GzDecoder;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use std::io::Read as _;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+use tokio::runtime::Runtime;
+
+/// More than a page, so that the server never waits for room.
+const PIPE: usize = 4 * 1024 * 1024;
+/// A client that has said all it has to say is answered long before this.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What can be the answer to a request, whatever it is: never 500, and never a timeout.
+const STATUSES: [u16; 8] = [200, 400, 404, 405, 413, 414, 431, 503];
+
+struct Server {
+    runtime: Runtime,
+    protocol: http1::Builder,
+    router: Router,
+}
+
+/// Serves the simulated node, as `rocewatch demo` does.
+static SERVER: LazyLock<Server> = LazyLock::new(|| {
+    let config = Config::default();
+    let clock = Clock::start();
+    let host = sim::Simulator::new(sim::Scenario::Incast, 1, move || clock.now());
+    let agent = Agent::start(Arc::new(host), &config, clock).expect("threads can be started");
+    while agent.world().not_ready(clock.now()).is_some() {
+        std::thread::yield_now();
+    }
+    let app = Arc::new(App {
+        agent,
+        exposition: Exposition::new(config.metrics.clone(), 0.0),
+        clock,
+        kernel: None,
+        simulated: None,
+    });
+    Server {
+        runtime: tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime can be made"),
+        protocol: protocol(&config.http),
+        router: router(app, &config.http),
+    }
+});
+
+/// A connection ends once its requests are answered, and the first answer is a proper one.
+pub fn check(requests: &[u8]) {
+    let answer = SERVER.runtime.block_on(async {
+        tokio::time::timeout(PATIENCE, talk(requests))
+            .await
+            .expect("the connection hangs")
+    });
+    if !answer.is_empty() {
+        // Before a request line empty lines are passed over (RFC 9112, 2.2).
+        let start = requests
+            .iter()
+            .position(|byte| !b"\r\n".contains(byte))
+            .unwrap_or(0);
+        check_answer(&answer, requests[start..].starts_with(b"HEAD "));
+    }
+}
+
+async fn talk(requests: &[u8]) -> Vec<u8> {
+    let (mut client, server) = duplex(PIPE);
+    let service = TowerToHyperService::new(SERVER.router.clone());
+    let connection = SERVER.protocol.serve_connection(TokioIo::new(server), service);
+    let serve = tokio::spawn(connection);
+    // Either may fail: the server is free to hang up on what is no request.
+    let _ = client.write_all(requests).await;
+    let _ = client.shutdown().await;
+    let mut answer = Vec::new();
+    client
+        .read_to_end(&mut answer)
+        .await
+        .expect("a pipe can be read to its end");
+    let _ = serve.await.expect("a connection does not panic");
+    answer
+}
+
+fn check_answer(answer: &[u8], is_head: bool) {
+    let mut headers = [httparse::EMPTY_HEADER; 32];
+    let mut head = httparse::Response::new(&mut headers);
+    let parsed = head.parse(answer).expect("the answer is HTTP");
+    let httparse::Status::Complete(length) = parsed else {
+        panic!("the head is cut off")
+    };
+    let status = head.code.expect("an answer has a status");
+    assert!(STATUSES.contains(&status), "status {status}");
+    let header = |name: &str| {
+        let found = head
+            .headers
+            .iter()
+            .find(|header| header.name.eq_ignore_ascii_case(name));
+        found.map(|header| std::str::from_utf8(header.value).expect("headers are text"))
+    };
+    let content_length = header("content-length").map(|length| length.parse::<usize>().expect("a number"));
+    if is_head {
+        return;
+    }
+    let body = &answer[length..];
+    let body = content_length.map_or(body, |length| body.get(..length).expect("the body is all there"));
+    let mut unpacked = Vec::new();
+    let body = match header("content-encoding") {
+        Some("gzip") => {
+            GzDecoder::new(body)
+                .read_to_end(&mut unpacked)
+                .expect("the body is gzip");
+            &unpacked
+        }
+        Some(other) => panic!("encoding {other}"),
+        None => body,
+    };
+    let text = std::str::from_utf8(body).expect("every body is text");
+    match header("content-type").unwrap_or_default() {
+        "application/json" => {
+            drop(serde_json::from_str::<serde_json::Value>(text).expect("the body is JSON"))
+        }
+        "text/plain; version=0.0.4; charset=utf-8" => page::check(text, false),
+        "application/openmetrics-text; version=1.0.0; charset=utf-8" => page::check(text, true),
+        _ => {}
+    }
+}
