@@ -16,11 +16,17 @@ use catalog::{FamilyKind, Scale};
 use flate2::read::GzDecoder;
 use gzip::Gzip;
 use number::Number;
+use std::cell::RefCell;
 use std::io::Read as _;
 use text::Format;
 
 const NAME: &str = "rocewatch_a";
 const LABELS: [&str; 4] = ["device", "netdev", "firmware", "counter"];
+
+thread_local! {
+    /// Used again and again, as the daemon does.
+    static GZIP: RefCell<Gzip> = RefCell::new(Gzip::new());
+}
 
 /// Whatever the labels hold and whatever the number is, one line comes out that says it, packed or not.
 ///
@@ -90,7 +96,7 @@ fn round_trip(format: Format, help: &str, labels: &[(&str, &str)], number: Numbe
     assert!(is_right, "{last} is not {right}");
 
     let mut unpacked = Vec::new();
-    let packed = Gzip::new().pack(&out);
+    let packed = GZIP.with_borrow_mut(|gzip| gzip.pack(&out));
     GzDecoder::new(&*packed)
         .read_to_end(&mut unpacked)
         .expect("what was packed can be unpacked");
