@@ -2,21 +2,21 @@
 
 use crate::agent::Agent;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Http};
 use crate::http::server::protocol;
 use crate::http::{App, router};
 use crate::metrics::Exposition;
 use crate::page;
 use axum::Router;
 use flate2::read::GzDecoder;
-use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use std::io::Read as _;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 
 /// More than a page, so that the server never waits for room.
 const PIPE: usize = 4 * 1024 * 1024;
@@ -25,14 +25,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What can be the answer to a request, whatever it is: never 500, and never a timeout.
 const STATUSES: [u16; 8] = [200, 400, 404, 405, 413, 414, 431, 503];
 
-struct Server {
-    runtime: Runtime,
-    protocol: http1::Builder,
-    router: Router,
+thread_local! {
+    static RUNTIME: Runtime = Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
 }
 
-/// Serves the simulated node, as `rocewatch demo` does.
-static SERVER: LazyLock<Server> = LazyLock::new(|| {
+/// The daemon on the simulated node, as `rocewatch demo` has it.
+static APP: LazyLock<Arc<App>> = LazyLock::new(|| {
     let config = Config::default();
     let clock = Clock::start();
     let host = sim::Simulator::new(sim::Scenario::Incast, 1, move || clock.now());
@@ -40,30 +38,20 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     while agent.world().not_ready(clock.now()).is_some() {
         std::thread::yield_now();
     }
-    let app = Arc::new(App {
+    Arc::new(App {
         agent,
-        exposition: Exposition::new(config.metrics.clone(), 0.0),
+        exposition: Exposition::new(config.metrics, 0.0),
         clock,
         kernel: None,
         simulated: None,
-    });
-    Server {
-        runtime: tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a runtime can be made"),
-        protocol: protocol(&config.http),
-        router: router(app, &config.http),
-    }
+    })
 });
+
+static ROUTER: LazyLock<Router> = LazyLock::new(|| router(Arc::clone(&APP), &Http::default()));
 
 /// A connection ends once its requests are answered, and the first answer is a proper one.
 pub fn check(requests: &[u8]) {
-    let answer = SERVER.runtime.block_on(async {
-        tokio::time::timeout(PATIENCE, talk(requests))
-            .await
-            .expect("the connection hangs")
-    });
+    let answer = answer_within(&Http::default(), ROUTER.clone(), requests);
     if !answer.is_empty() {
         // Before a request line empty lines are passed over (RFC 9112, 2.2).
         let start = requests
@@ -74,10 +62,26 @@ pub fn check(requests: &[u8]) {
     }
 }
 
-async fn talk(requests: &[u8]) -> Vec<u8> {
+/// True if a server with these limits answers a plain request.
+pub(super) fn serves(limits: &Http) -> bool {
+    let request = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+    answer_within(limits, router(Arc::clone(&APP), limits), request).starts_with(b"HTTP/1.1 ")
+}
+
+fn answer_within(limits: &Http, router: Router, requests: &[u8]) -> Vec<u8> {
+    let talk = async { timeout(PATIENCE, talk(limits, router, requests)).await };
+    RUNTIME
+        .with(|runtime| runtime.block_on(talk))
+        .expect("the connection ends")
+}
+
+async fn talk(limits: &Http, router: Router, requests: &[u8]) -> Vec<u8> {
     let (mut client, server) = duplex(PIPE);
-    let service = TowerToHyperService::new(SERVER.router.clone());
-    let connection = SERVER.protocol.serve_connection(TokioIo::new(server), service);
+    let service = TowerToHyperService::new(router);
+    // The client has nothing more to say but listens; the daemon itself hangs up on one that closes its side.
+    let connection = protocol(limits)
+        .half_close(true)
+        .serve_connection(TokioIo::new(server), service);
     let serve = tokio::spawn(connection);
     // Either may fail: the server is free to hang up on what is no request.
     let _ = client.write_all(requests).await;
