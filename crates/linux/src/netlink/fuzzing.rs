@@ -3,13 +3,14 @@
 use super::{Attributes, Message, Messages, put};
 use crate::route::{Event, Link};
 use crate::settings::genl;
+use rustix::io::Errno;
 
 /// Kind, sequence number, payload, and the errno of an `NLMSG_ERROR` (0 for an acknowledgement) of each message.
 pub fn messages(datagram: &[u8]) -> impl Iterator<Item = (u16, u32, &[u8], Option<i32>)> {
     Messages(datagram).map(|message| {
         let error = message
             .error()
-            .map(|outcome| outcome.err().map_or(0, |errno| errno.raw_os_error()));
+            .map(|outcome| outcome.err().map_or(0, Errno::raw_os_error));
         (message.kind, message.sequence, message.payload, error)
     })
 }
