@@ -14,7 +14,7 @@ mod replay;
 mod text;
 
 pub use files::{Files, Miss, Node};
-pub use package::{PackageError, load, pack, store};
+pub use package::{PackageError, load, pack, store, unpack};
 pub use pseudonym::Key;
 pub use reading::{Answer, Reading};
 pub use recording::{About, BadCapture, Place, Recording};

@@ -52,12 +52,21 @@ pub fn load(path: &Path) -> Result<Recording, PackageError> {
         collect(path, path, &mut members).map_err(io)?;
         members
     } else {
-        unpack(File::open(path).map_err(io)?).map_err(io)?
+        packed_members(File::open(path).map_err(io)?).map_err(io)?
     };
     Recording::from_members(&members).map_err(|error| PackageError::Bad {
         path: path.to_owned(),
         error,
     })
+}
+
+/// The capture that is packed in these bytes.
+///
+/// # Errors
+/// They are no `.tar.zst`, or no capture.
+pub fn unpack(packed: impl Read) -> io::Result<Recording> {
+    let members = packed_members(packed)?;
+    Recording::from_members(&members).map_err(|error| invalid(error.to_string()))
 }
 
 /// Packs `recording` into a new file at `path`.
@@ -92,7 +101,7 @@ pub fn pack(recording: &Recording, out: impl Write) -> io::Result<()> {
 }
 
 /// The parts of a packed capture.
-fn unpack(packed: impl Read) -> io::Result<BTreeMap<String, String>> {
+fn packed_members(packed: impl Read) -> io::Result<BTreeMap<String, String>> {
     let no_capture = |error| {
         invalid(format!(
             "it is no capture, which is a .tar.zst or a folder: {error}"

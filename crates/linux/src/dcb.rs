@@ -1,6 +1,8 @@
 //! PFC, ETS, the APP table and DCBX of a netdev by DCB netlink: `include/uapi/linux/dcbnl.h`, net/dcb/dcbnl.c. Under rtnl.
 
 mod answer;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 #[cfg(test)]
 mod tests;
 

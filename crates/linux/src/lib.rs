@@ -10,6 +10,9 @@ mod clock;
 mod dcb;
 mod errno;
 mod ethtool;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod kernel;
 mod link;
 mod netlink;

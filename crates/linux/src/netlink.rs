@@ -5,6 +5,9 @@
 //! be held up by firmware or rtnl, but never by an answer that does not come. On these protocols only the kernel and
 //! the superuser can send to another process's socket, so that a message's sender is not looked at.
 
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+
 use neli::consts::socket::{Msg, NlFamily};
 use neli::socket::NlSocket;
 use neli::utils::Groups;

@@ -3,6 +3,8 @@
 pub(crate) mod nldev;
 
 mod files;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 #[cfg(test)]
 mod guest;
 mod stat;

@@ -4,6 +4,8 @@
 //! no message that answers them together. Elsewhere, and on a kernel before 5.6, the speed alone, by file.
 
 mod answer;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub(crate) mod genl;
 #[cfg(test)]
 mod tests;

@@ -225,6 +225,20 @@ fn an_interface_without_statistics_is_told_from_one_that_fails() {
 }
 
 #[test]
+fn names_that_come_back_after_a_failed_look_do_not_take_the_values_of_others() {
+    let mut source = open(Fake::new(&PRIO3));
+    source.nic.script.extend([
+        (Call::Values, Then::SetNoticed(PRIO4.to_vec())),
+        (Call::Count, Then::Fail(Errno::IO)),
+        // The schema is still that of priority 3 when its names come back.
+        (Call::Names, Then::SetNoticed(PRIO3.to_vec())),
+    ]);
+    assert!(matches!(row(&mut source), Err(Read::Missing(why)) if why.reason == "EIO"));
+    assert_eq!(row(&mut source), Ok(owned(&PRIO3)));
+    assert!(source.nic.script.is_empty());
+}
+
+#[test]
 fn a_set_that_grows_between_count_and_names_is_asked_for_again() {
     for old in [false, true] {
         let mut fake = Fake {

@@ -1,6 +1,6 @@
 //! RDMA netlink: the messages and attributes of `include/uapi/rdma/rdma_netlink.h` that are used here.
 
-use crate::netlink::{Attributes, DUMP, Message, Request, Socket};
+use crate::netlink::{Attributes, DUMP, Request, Socket};
 use neli::consts::socket::NlFamily;
 use rustix::io::Errno;
 use std::collections::HashMap;
@@ -27,13 +27,14 @@ pub(crate) fn indexes() -> Result<HashMap<String, u32>, Errno> {
     let mut socket = Socket::open(NlFamily::Rdma, &[], DUMP)?;
     let mut indexes = HashMap::new();
     socket.dump(&mut Request::dump(GET, &[]), |message| {
-        indexes.extend(device(message));
+        indexes.extend(device(message.payload));
     })?;
     Ok(indexes)
 }
 
-fn device(message: Message<'_>) -> Option<(String, u32)> {
-    let attributes = Attributes::new(message.payload);
+/// Name and index of a device of the dump.
+pub(super) fn device(payload: &[u8]) -> Option<(String, u32)> {
+    let attributes = Attributes::new(payload);
     let index = attributes.find_kind(DEV_INDEX)?.u32()?;
     let name = attributes.find_kind(DEV_NAME)?;
     Some((name.text()?.to_owned(), index))
@@ -153,19 +154,8 @@ pub(super) mod tests {
             attribute(DEV_NAME, b"mlx5_4\0"),
         ]
         .concat();
-        let message = Message {
-            kind: GET,
-            sequence: 1,
-            payload: &payload,
-        };
-        assert_eq!(device(message), Some(("mlx5_4".to_owned(), 5)));
-        assert_eq!(
-            device(Message {
-                payload: &[],
-                ..message
-            }),
-            None
-        );
+        assert_eq!(device(&payload), Some(("mlx5_4".to_owned(), 5)));
+        assert_eq!(device(&[]), None);
     }
 
     proptest! {

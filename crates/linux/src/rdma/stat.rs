@@ -71,13 +71,13 @@ fn why(errno: Errno, device: &str, port: u32) -> Why {
 }
 
 /// The names of the counters of an answer; `None` if there are none.
-fn names(answer: &[u8]) -> Option<Vec<&str>> {
+pub(super) fn names(answer: &[u8]) -> Option<Vec<&str>> {
     let names: Vec<_> = nldev::counters(answer)?.map(|(name, _)| name).collect();
     (!names.is_empty()).then_some(names)
 }
 
 /// Puts the values of an answer into `row`; false if its counters are not exactly those of the schema.
-fn fill(answer: &[u8], schema: &Schema, row: &mut [u64]) -> bool {
+pub(super) fn fill(answer: &[u8], schema: &Schema, row: &mut [u64]) -> bool {
     let Some(mut counters) = nldev::counters(answer) else {
         return false;
     };

@@ -19,11 +19,25 @@ pub(crate) struct Health {
     /// When the read (or opening) under way began; 0 while there is none.
     pub(crate) busy_since: AtomicU64,
     /// Reads by duration; the last cell counts those above every bound.
-    pub(crate) read_times: [AtomicU64; READ_TIME_BOUNDS.len() + 1],
-    /// Sum of all durations in nanoseconds.
-    pub(crate) read_time_sum: AtomicU64,
+    read_times: [AtomicU64; READ_TIME_BOUNDS.len() + 1],
+    read_time_sum: AtomicU64,
     reread: AtomicBool,
     reopen: AtomicBool,
+}
+
+/// Reads by duration at one moment: the lane goes on counting, but the lines of a histogram have to agree.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReadTimes {
+    counts: [u64; READ_TIME_BOUNDS.len() + 1],
+    /// Sum of all durations in nanoseconds.
+    pub(crate) sum: u64,
+}
+
+impl ReadTimes {
+    /// Reads that took no longer than the bound of this position; all of them at the position behind the last.
+    pub(crate) fn up_to(&self, at: usize) -> u64 {
+        self.counts[..=at].iter().sum()
+    }
 }
 
 impl Health {
@@ -45,6 +59,14 @@ impl Health {
             .unwrap_or(READ_TIME_BOUNDS.len());
         self.read_times[bucket].fetch_add(1, Relaxed);
         self.read_time_sum.fetch_add(took, Relaxed);
+    }
+
+    /// The durations counted so far.
+    pub(super) fn read_times(&self) -> ReadTimes {
+        ReadTimes {
+            counts: self.read_times.each_ref().map(|count| count.load(Relaxed)),
+            sum: self.read_time_sum.load(Relaxed),
+        }
     }
 
     /// For how long the read under way has been under way.
@@ -84,8 +106,18 @@ mod tests {
         health.count_read_time(100_000);
         health.count_read_time(100_001);
         health.count_read_time(u64::from(u32::MAX) * 10);
-        let counts: Vec<_> = health.read_times.iter().map(|c| c.load(Relaxed)).collect();
-        assert_eq!(counts, [1, 1, 0, 0, 0, 1]);
+        let times = health.read_times();
+        assert_eq!(times.counts, [1, 1, 0, 0, 0, 1]);
+        assert_eq!([0, 1, 4, 5].map(|at| times.up_to(at)), [1, 2, 2, 3]);
+    }
+
+    #[test]
+    fn a_look_at_the_durations_stands_still_while_the_lane_counts_on() {
+        let health = Health::default();
+        health.count_read_time(7);
+        let times = health.read_times();
+        health.count_read_time(8);
+        assert_eq!((times.up_to(READ_TIME_BOUNDS.len()), times.sum), (1, 7));
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod registry;
 mod source;
 mod world;
 
-pub(crate) use health::{Health, READ_TIME_BOUNDS};
+pub(crate) use health::{Health, READ_TIME_BOUNDS, ReadTimes};
 pub(crate) use port::PortView;
 pub(crate) use source::{SourceState, SourceView};
 pub(crate) use world::World;

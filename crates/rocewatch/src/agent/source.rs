@@ -1,6 +1,6 @@
 //! One source of a port as the world sees it: its state, its track, and what is wrong with it.
 
-use super::{Health, JobId};
+use super::{Health, JobId, ReadTimes};
 use crate::clock::nanos;
 use model::{Port, Schema, SourceKind, Why};
 use ring::{Cursor, Row};
@@ -24,6 +24,8 @@ pub(crate) struct SourceView {
     pub(crate) state: SourceState,
     /// Its live figures.
     pub(crate) health: Arc<Health>,
+    /// How long its reads took, as of the last update of the world.
+    pub(crate) read_times: ReadTimes,
     /// Failed reads and openings by reason.
     pub(crate) errors: BTreeMap<&'static str, u64>,
     /// Why the last read gave nothing; `None` while reads succeed.
@@ -103,6 +105,7 @@ impl SourceView {
             job,
             state: SourceState::Opening,
             health,
+            read_times: ReadTimes::default(),
             errors: BTreeMap::new(),
             failing: None,
             stalled: false,
@@ -233,6 +236,11 @@ impl SourceView {
                 "the counter is full and counts no more until somebody clears it, as perfquery -R does");
         }
         self.full = full;
+    }
+
+    /// Takes over how long reads took.
+    pub(super) fn look_at_read_times(&mut self) {
+        self.read_times = self.health.read_times();
     }
 
     /// True if the answer changed.

@@ -187,6 +187,7 @@ impl World {
             view.settle(now);
             for (kind, source) in &mut view.sources {
                 source.drain(&mut view.signals);
+                source.look_at_read_times();
                 source.watch_stall(&view.port, *kind, now);
                 source.watch_values(&view.signals);
                 if source.watch_freshness(now) {

@@ -17,8 +17,10 @@ fn compare(text: &str, path: &str, given: &DeTable<'_>, known: &toml::Table, fou
         let name: &str = key.get_ref();
         match (known.get(name), value.get_ref()) {
             (None, _) => found.push(format!(
-                "  line {}: unknown key `{path}{name}`; {}",
+                "  line {}: unknown key `{path}{}`; {}",
                 line_of(text, key.span().start),
+                // A quoted key may hold line ends, and a problem is one line.
+                name.escape_debug(),
                 suggestion(name, known)
             )),
             (Some(toml::Value::Table(known)), DeValue::Table(given)) => {

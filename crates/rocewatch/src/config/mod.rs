@@ -21,6 +21,9 @@ use std::time::Duration;
 pub(crate) const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 14791);
 
+/// A share below this would stretch the intervals of slow devices to months.
+const LEAST_DUTY_PERCENT: f64 = 0.001;
+
 /// Everything that can be configured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -275,7 +278,7 @@ impl Config {
     }
 
     /// Parses a configuration's text; an error holds every problem, one a line.
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let unknown = check::unknown_keys(text)?;
         if !unknown.is_empty() {
             return Err(unknown.join("\n"));
@@ -296,9 +299,9 @@ impl Config {
             ("device_duty_percent", self.sampling.device_duty_percent),
             ("rtnl_duty_percent", self.sampling.rtnl_duty_percent),
         ] {
-            if !(percent > 0.0 && percent <= 100.0) {
+            if !(LEAST_DUTY_PERCENT..=100.0).contains(&percent) {
                 problems.push(format!(
-                    "  sampling.{key}: {percent} is not above 0 and at most 100"
+                    "  sampling.{key}: {percent} is not between {LEAST_DUTY_PERCENT} and 100"
                 ));
             }
         }
@@ -326,8 +329,12 @@ impl Config {
 
 /// Durations as people write them: `100ms`, `30s`, `2m`.
 mod duration {
+    use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serializer};
     use std::time::Duration;
+
+    /// Far beyond any use, and short enough that times in nanoseconds can be added and multiplied.
+    const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
     pub(super) fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&humantime::format_duration(*value))
@@ -335,11 +342,16 @@ mod duration {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         let text = String::deserialize(deserializer)?;
-        humantime::parse_duration(&text).map_err(|error| {
-            serde::de::Error::custom(format!(
+        let duration = humantime::parse_duration(&text).map_err(|error| {
+            D::Error::custom(format!(
                 "{text:?} is not a duration such as \"100ms\", \"30s\" or \"2m\": {error}"
             ))
-        })
+        })?;
+        if duration > LONGEST {
+            let longest = humantime::format_duration(LONGEST);
+            return Err(D::Error::custom(format!("{text:?} is longer than {longest}")));
+        }
+        Ok(duration)
     }
 }
 
@@ -384,6 +396,16 @@ mod tests {
     }
 
     #[test]
+    fn a_key_with_a_line_end_is_still_one_line() {
+        let text = problems("\"a\\n  b\" = 1\n");
+        assert!(
+            text.starts_with("  line 1: unknown key `a\\n  b`; known here"),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 1);
+    }
+
+    #[test]
     fn a_key_like_none_lists_what_there_is() {
         let text = problems("[http]\nzzzzzz = 1\n");
         assert!(
@@ -416,6 +438,19 @@ mod tests {
                 .contains("sampling.ethtool: an interval is at least 1ms")
         );
         assert!(problems("[http]\nmax_connections = 0\n").contains("http.max_connections"));
+    }
+
+    #[test]
+    fn what_would_overflow_the_clock_is_refused() {
+        let text = problems("[http]\nheader_timeout = \"18446744073709551615s\"\n");
+        assert!(
+            text.contains("line 2:") && text.contains("is longer than 30days"),
+            "{text}"
+        );
+        assert!(Config::parse("[sampling]\ndiscovery = \"30days\"\n").is_ok());
+        assert!(problems("[sampling]\ndiscovery = \"30days 1ns\"\n").contains("longer than 30days"));
+        let text = problems("[sampling]\ndevice_duty_percent = 1e-300\n");
+        assert!(text.contains("is not between 0.001 and 100"), "{text}");
     }
 
     #[test]

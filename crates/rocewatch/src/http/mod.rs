@@ -2,7 +2,7 @@
 
 mod api;
 mod routes;
-mod server;
+pub(crate) mod server;
 
 pub(crate) use api::ports;
 pub(crate) use routes::{App, router};

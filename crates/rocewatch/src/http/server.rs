@@ -45,11 +45,7 @@ pub(crate) async fn serve(
     end: impl Future<Output = ()>,
 ) {
     let places = Arc::new(Semaphore::new(limits.max_connections as usize));
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_timeout)
-        .max_buf_size(16 * 1024);
+    let protocol = protocol(limits);
     let graceful = hyper_util::server::graceful::GracefulShutdown::new();
     tokio::pin!(end);
     loop {
@@ -63,7 +59,7 @@ pub(crate) async fn serve(
             () = &mut end => break,
         };
         let service = TowerToHyperService::new(router.clone());
-        let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+        let connection = graceful.watch(protocol.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection ended early");
@@ -72,6 +68,16 @@ pub(crate) async fn serve(
         });
     }
     let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
+}
+
+/// HTTP/1 with its limits.
+pub(crate) fn protocol(limits: &Http) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_timeout)
+        .max_buf_size(16 * 1024);
+    builder
 }
 
 async fn accept(listener: &TcpListener) -> TcpStream {

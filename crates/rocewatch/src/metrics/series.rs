@@ -1,7 +1,7 @@
 //! What a series shows, and its value now.
 
 use super::number::Number;
-use crate::agent::{Health, PortView, READ_TIME_BOUNDS, SourceView};
+use crate::agent::{PortView, READ_TIME_BOUNDS, ReadTimes, SourceView};
 use catalog::{Direction, Scale};
 use model::{ABSENT, SourceKind};
 use signals::Histogram;
@@ -132,23 +132,17 @@ impl SourceValue {
             Self::Samples => Number::count(health.samples.load(Relaxed)),
             Self::Missed => Number::count(health.late.load(Relaxed) + health.failed.load(Relaxed)),
             Self::Errors(reason) => Number::count(*source.errors.get(reason)?),
-            Self::ReadTime(cell) => read_time(health, cell),
+            Self::ReadTime(cell) => read_time(&source.read_times, cell),
         })
     }
 }
 
-fn read_time(health: &Health, cell: Cell) -> Number {
-    let up_to = |at: usize| {
-        health.read_times[..=at]
-            .iter()
-            .map(|count| count.load(Relaxed))
-            .sum()
-    };
+fn read_time(times: &ReadTimes, cell: Cell) -> Number {
     match cell {
-        Cell::Bucket(at) => Number::count(up_to(at)),
-        Cell::Count => Number::count(up_to(READ_TIME_BOUNDS.len())),
+        Cell::Bucket(at) => Number::count(times.up_to(at)),
+        Cell::Count => Number::count(times.up_to(READ_TIME_BOUNDS.len())),
         Cell::Sum => Number::Scaled(
-            health.read_time_sum.load(Relaxed),
+            times.sum,
             Scale {
                 multiply: 1,
                 decimals: 9,

@@ -26,10 +26,12 @@ pub(crate) enum Encoding {
 impl Format {
     /// The format that an `Accept` header prefers; Prometheus text where it says nothing of `OpenMetrics`.
     pub(crate) fn negotiate(accept: &str) -> Self {
-        let open = quality(accept, "application/openmetrics-text");
-        let text = quality(accept, "text/plain")
-            .max(quality(accept, "text/*"))
-            .max(quality(accept, "*/*"));
+        let open = quality(accept, "application/openmetrics-text").unwrap_or(0.0);
+        // The most specific range that fits counts (RFC 9110, 12.5.1).
+        let text = ["text/plain", "text/*", "*/*"]
+            .into_iter()
+            .find_map(|range| quality(accept, range))
+            .unwrap_or(0.0);
         if open > 0.0 && open >= text {
             Self::OpenMetrics
         } else {
@@ -49,7 +51,7 @@ impl Format {
 impl Encoding {
     /// Gzip if an `Accept-Encoding` header allows it.
     pub(crate) fn negotiate(accept_encoding: &str) -> Self {
-        if quality(accept_encoding, "gzip") > 0.0 {
+        if quality(accept_encoding, "gzip").is_some_and(|quality| quality > 0.0) {
             Self::Gzip
         } else {
             Self::Identity
@@ -57,17 +59,19 @@ impl Encoding {
     }
 }
 
-/// The quality (RFC 9110, 12.4.2) that a header gives to `name`: 0 if it is not there, 1 if nothing else is said.
-fn quality(header: &str, name: &str) -> f32 {
+/// The quality (RFC 9110, 12.4.2) that a header gives to `name`: 1 if nothing else is said, `None` if it is not there.
+fn quality(header: &str, name: &str) -> Option<f32> {
     header
         .split(',')
         .filter_map(|item| {
             let mut parts = item.split(';').map(str::trim);
             parts.next().filter(|what| what.eq_ignore_ascii_case(name))?;
-            let q = parts.find_map(|part| part.strip_prefix("q="));
-            Some(q.map_or(1.0, |q| q.parse().unwrap_or(0.0)))
+            let weight = parts
+                .filter_map(|part| part.split_once('='))
+                .find(|(key, _)| key.eq_ignore_ascii_case("q"));
+            Some(weight.map_or(1.0, |(_, q)| q.parse().unwrap_or(0.0)))
         })
-        .fold(0.0, f32::max)
+        .reduce(f32::max)
 }
 
 /// `# HELP`, `# TYPE` and `# UNIT` of a family; `name` is whole but for a counter's `_total`.
@@ -140,6 +144,23 @@ mod tests {
         );
         assert_eq!(
             Format::negotiate("application/openmetrics-text;q=0"),
+            Format::Text
+        );
+    }
+
+    #[test]
+    fn a_range_counts_only_for_what_no_narrower_one_names() {
+        let accept = "application/openmetrics-text;q=0.5,text/plain;q=0.4,*/*";
+        assert_eq!(Format::negotiate(accept), Format::OpenMetrics);
+        let accept = "application/openmetrics-text;q=0.5,text/*;q=0.6,*/*;q=0.1";
+        assert_eq!(Format::negotiate(accept), Format::Text);
+    }
+
+    #[test]
+    fn the_letter_of_a_weight_has_no_case() {
+        assert_eq!(Encoding::negotiate("gzip;Q=0"), Encoding::Identity);
+        assert_eq!(
+            Format::negotiate("application/openmetrics-text;Q=0.1,text/plain"),
             Format::Text
         );
     }

@@ -1,0 +1,32 @@
+//! Answers of RDMA netlink for the fuzz targets.
+
+use super::{nldev, stat};
+use model::{DeviceId, PortId, Schema, SourceKind};
+
+/// The columns that an answer makes.
+#[must_use]
+pub fn schema(answer: &[u8]) -> Option<Schema> {
+    let port = PortId {
+        device: DeviceId::guid("0"),
+        number: 1,
+    };
+    let names = stat::names(answer)?;
+    Some(Schema::new(port, "mlx5_core", SourceKind::HwCounters, names))
+}
+
+/// Fills `row` from an answer; false if its counters are not those of the schema.
+pub fn fill(answer: &[u8], schema: &Schema, row: &mut [u64]) -> bool {
+    stat::fill(answer, schema, row)
+}
+
+/// Names and values of an answer.
+#[must_use]
+pub fn counters(answer: &[u8]) -> Vec<(&str, u64)> {
+    nldev::counters(answer).into_iter().flatten().collect()
+}
+
+/// Name and index of a device.
+#[must_use]
+pub fn device(payload: &[u8]) -> Option<(String, u32)> {
+    nldev::device(payload)
+}

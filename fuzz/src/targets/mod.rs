@@ -1,0 +1,15 @@
+//! One module a target. An oracle is an assertion: libFuzzer takes a panic for a crash and keeps the input.
+
+pub mod accept;
+pub mod capture;
+pub mod config;
+pub mod dcb;
+pub mod ethtool;
+pub mod exposition;
+pub mod http;
+pub mod netlink;
+pub mod number;
+pub mod pattern;
+pub mod rdma;
+pub mod settings;
+pub mod sysfs;
