@@ -3,7 +3,7 @@
 use crate::errno::why_from_errno;
 use crate::ethtool::Columns;
 use crate::tree::Tree;
-use crate::{changes, dcb, ethtool, link, ports, rdma, settings};
+use crate::{changes, dcb, ethtool, hwmon, link, module, ports, rdma, settings, verbs};
 use model::{Changes, Host, LinkLayer, Opened, Port, SourceKind, Why};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,9 @@ pub struct Options {
     pub sysfs: PathBuf,
     /// Every statistic of a driver gets a column, not only those that the catalogue knows.
     pub every_statistic: bool,
+    /// Optional RDMA counters are switched on while they are read. This writes to the devices: steering rules that
+    /// count are installed. Needs `CAP_NET_ADMIN` in the first user namespace.
+    pub optional_counters: bool,
 }
 
 impl Default for Options {
@@ -23,6 +26,7 @@ impl Default for Options {
         Self {
             sysfs: "/sys".into(),
             every_statistic: false,
+            optional_counters: false,
         }
     }
 }
@@ -43,6 +47,8 @@ pub(crate) struct Context {
     pub live: bool,
     /// Which of a driver's statistics get columns.
     pub columns: Columns,
+    /// Optional RDMA counters are switched on while they are read.
+    pub optional_counters: bool,
 }
 
 /// A Linux kernel.
@@ -72,6 +78,7 @@ impl Kernel {
                 tree: Arc::new(tree),
                 live,
                 columns,
+                optional_counters: options.optional_counters,
             },
             without_rdma: Once::new(),
         })
@@ -113,7 +120,9 @@ impl Host for Kernel {
         }
         let context = &self.context;
         match (source, self.elsewhere()) {
-            (SourceKind::Ethtool | SourceKind::Dcb, Some(why)) => Opened::NotApplicable(why),
+            (SourceKind::Ethtool | SourceKind::Dcb | SourceKind::Module, Some(why)) => {
+                Opened::NotApplicable(why)
+            }
             (SourceKind::Ethtool, None) => ethtool::open(context, port),
             (SourceKind::Dcb, None) => dcb::open(context, port),
             (SourceKind::Settings, _) => settings::open(context, port),
@@ -121,6 +130,9 @@ impl Host for Kernel {
             (SourceKind::HwCounters, _) => rdma::open_hw_counters(context, port),
             (SourceKind::DeviceCounters, _) => rdma::open_device_counters(context, port),
             (SourceKind::PortCounters, _) => rdma::open_port_counters(context, port),
+            (SourceKind::Hwmon, _) => hwmon::open(context, port),
+            (SourceKind::Module, None) => module::open(context, port),
+            (SourceKind::Verbs, _) => verbs::open(context, port),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use crate::counted::RDMA_PRIORITY;
 use crate::rail::Rail;
-use catalog::{Entry, Index, Meaning, Per, Signal, SourceKind, Unit};
+use catalog::{Entry, Index, Kind, Meaning, Per, Signal, SourceKind, Unit};
 use model::ABSENT;
 
 /// The driver of every NIC.
@@ -14,6 +14,9 @@ pub(crate) const DRIVER: &str = "mlx5_core";
 const LANES_WITH_ERRORS: u8 = 4;
 const SPEED_MEGABITS: u64 = 400_000;
 const LANES: u64 = 4;
+/// Thousandths of a degree Celsius, which do not change with the traffic.
+const CHIP_TEMPERATURE: u64 = 62_000;
+const MODULE_TEMPERATURE: u64 = 48_500;
 /// The firmware's default time until it stops pausing by itself.
 const STORM_PREVENTION_MS: u64 = 8_000;
 /// `DCB_CAP_DCBX_HOST` and `DCB_CAP_DCBX_VER_IEEE`.
@@ -46,12 +49,19 @@ impl Cell {
 
 /// The columns of a source of `rail`; none if the NIC does not have the source.
 pub(crate) fn cells(source: SourceKind) -> Vec<Cell> {
+    // What needs a right that this process may not have is not there either.
+    if matches!(source, SourceKind::Module | SourceKind::Verbs) {
+        return Vec::new();
+    }
     let mut cells: Vec<Cell> = Vec::new();
     for (name, meaning) in names(source).filter(|(_, meaning)| shown(meaning)) {
         let same =
             |cell: &Cell| (cell.meaning.signal(), cell.meaning.index) == (meaning.signal(), meaning.index);
         let rest = cells.iter().any(same);
-        cells.push(Cell { name, meaning, rest });
+        // Counters of one signal are parts of a sum. A second sensor of one signal is another port's.
+        if !rest || meaning.entry.kind != Kind::Gauge {
+            cells.push(Cell { name, meaning, rest });
+        }
     }
     cells
 }
@@ -200,6 +210,8 @@ fn setting(rail: &Rail, signal: Signal, index: Option<Index>) -> Option<u64> {
         (Signal::LinkUp, _) => Some(u64::from(rail.carrier)),
         (Signal::LinkSpeed, _) => while_up(SPEED_MEGABITS),
         (Signal::LinkLanes, _) => while_up(LANES),
+        (Signal::TemperatureChip, _) => Some(CHIP_TEMPERATURE),
+        (Signal::TemperatureModule, _) => Some(MODULE_TEMPERATURE),
         (Signal::PfcStormPrevention, _) => Some(STORM_PREVENTION_MS),
         (Signal::ConfigPfcEnabled, _) => Some(1 << RDMA_PRIORITY),
         (Signal::ConfigPfcCapable, _) => Some(8),

@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_millis(200);
 pub(super) enum Order {
     /// Follow this configuration.
     Reconfigure(Box<Config>),
+    /// Close every source and end.
+    End,
 }
 
 /// Starts the registry's thread.
@@ -80,6 +82,14 @@ struct Watched {
     sources: Vec<(Arc<JobId>, Arc<Health>)>,
 }
 
+impl Watched {
+    /// True if `port` is the same, and the same is asked of it.
+    fn is_still(&self, port: &Port, config: &Config) -> bool {
+        let asked = self.sources.iter().map(|(job, _)| job.source);
+        port.same_instance(&self.port) && asked.eq(sources_of(port, config))
+    }
+}
+
 impl Registry {
     fn run(&mut self, orders: &Receiver<Order>) {
         // Followed before the first listing, so that nothing can change unseen between the two.
@@ -97,6 +107,7 @@ impl Registry {
             }
             match wait(&mut changes, orders, &mut found) {
                 Some(Order::Reconfigure(config)) => self.reconfigure(*config),
+                Some(Order::End) => return,
                 None => self.heed(&mut found),
             }
         }
@@ -140,7 +151,7 @@ impl Registry {
             .filter(|(id, watched)| {
                 ports
                     .get(*id)
-                    .is_none_or(|port| !port.same_instance(&watched.port))
+                    .is_none_or(|port| !watched.is_still(port, &self.config))
             })
             .map(|(id, _)| id.clone())
             .collect();
@@ -159,7 +170,7 @@ impl Registry {
 
     fn watch(&mut self, id: PortId, port: Arc<Port>) {
         self.epoch += 1;
-        let sources: Vec<_> = sources_of(&port)
+        let sources: Vec<_> = sources_of(&port, &self.config)
             .map(|source| {
                 let job = JobId {
                     port: id.clone(),
@@ -269,16 +280,18 @@ fn names(port: &Port) -> Vec<&str> {
     names
 }
 
-/// What is worth asking of a port. Counters of InfiniBand ports are left alone: on some boards they belong to the
+/// What is to be asked of a port: what is switched on and worth it. Counters of InfiniBand ports are left alone: on some boards they belong to the
 /// fabric manager, and every refused read is a line in the kernel's log.
-fn sources_of(port: &Port) -> impl Iterator<Item = SourceKind> {
+fn sources_of(port: &Port, config: &Config) -> impl Iterator<Item = SourceKind> {
     let (rdma, netdev) = (port.has_rdma(), port.netdev.is_some());
     let ethernet = port.link_layer != LinkLayer::InfiniBand;
     SourceKind::ALL
         .into_iter()
-        .filter(move |source| match lane_of(*source) {
-            LaneKind::Device => rdma && ethernet,
-            LaneKind::Rtnl | LaneKind::Link => netdev,
+        .filter(|source| config.sampling.interval(*source).is_some())
+        .filter(move |source| match (source, lane_of(*source)) {
+            (SourceKind::Hwmon, _) => ethernet,
+            (_, LaneKind::Device) => rdma && ethernet,
+            (_, LaneKind::Rtnl | LaneKind::Module | LaneKind::Link) => netdev,
         })
 }
 
@@ -331,6 +344,7 @@ impl Lanes {
         let name = match kind {
             LaneKind::Device => device.as_str(),
             LaneKind::Rtnl => "rtnl",
+            LaneKind::Module => "module",
             LaneKind::Link => "link",
         };
         if let Err(error) = spawn(name, move || lane.run()) {
@@ -369,12 +383,15 @@ impl Lanes {
 
 fn pace(kind: LaneKind, config: &Config) -> Pace {
     let percent = match kind {
-        LaneKind::Rtnl => config.sampling.rtnl_duty_percent,
+        LaneKind::Rtnl | LaneKind::Module => config.sampling.rtnl_duty_percent,
         LaneKind::Device | LaneKind::Link => config.sampling.device_duty_percent,
     };
     Pace {
         duty: percent / 100.0,
-        intervals: SourceKind::ALL.map(|source| nanos(config.sampling.interval(source)).max(1)),
+        intervals: SourceKind::ALL.map(|source| {
+            let interval = config.sampling.interval(source);
+            interval.map_or(u64::MAX, |interval| nanos(interval).max(1))
+        }),
         rings: config.rings.clone(),
     }
 }

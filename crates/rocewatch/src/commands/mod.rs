@@ -32,7 +32,10 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
 
 fn run(options: Run, clock: Clock) -> Result<(), Failure> {
     let config = Config::load(options.config.as_deref())?;
-    let host = kernel(&options.tree)?;
+    let host = open(&linux::Options {
+        optional_counters: config.sampling.optional_counters,
+        ..of(&options.tree)
+    })?;
     daemon::run(daemon::Daemon {
         host,
         config,
@@ -61,12 +64,20 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
     })
 }
 
+/// The kernel, which is only looked at.
 fn kernel(tree: &Tree) -> Result<Arc<dyn Host>, Failure> {
-    let options = linux::Options {
+    open(&of(tree))
+}
+
+fn of(tree: &Tree) -> linux::Options {
+    linux::Options {
         sysfs: tree.sysfs.clone(),
         ..linux::Options::default()
-    };
-    match linux::Kernel::new(&options) {
+    }
+}
+
+fn open(options: &linux::Options) -> Result<Arc<dyn Host>, Failure> {
+    match linux::Kernel::new(options) {
         Ok(kernel) => Ok(Arc::new(kernel)),
         Err(why) => Err(Failure::Runtime(format!(
             "{why}; name the place where sysfs is mounted with --sysfs"
