@@ -2,13 +2,16 @@
 //!
 //! By libibverbs, which is opened when it is wanted and need not be there otherwise. What it costs the device: a user
 //! context for each port that is watched, with what the driver gives to every context (on mlx5 a transport domain, a user
-//! access region of the PCI BAR and a doorbell page). The context has to be opened for writing, and whoever may do that
-//! may also create queue pairs; so the source is opened only where an operator asked for it
+//! access region of the PCI BAR and a doorbell page). The context has to be opened for writing, which the kernel lets
+//! anybody do but a container or a hardened unit may not, and whoever may do that may also create queue pairs; so the source
+//! is opened only where an operator asked for it
 //! (docs/decisions/0004-rdma-events.md).
 //!
 //! Events of a queue pair, completion queue or shared receive queue reach its owner alone, so there is no column for them:
 //! it would stay at 0 while other processes' queue pairs fail.
 
+#[cfg(test)]
+mod guest;
 mod library;
 #[cfg(test)]
 mod tests;

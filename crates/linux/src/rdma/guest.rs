@@ -2,7 +2,7 @@
 //! has a NIC of its own.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)] // steers the fake NICs, waits, and prints what it measured
 
-use super::{port_files, stat::Stat};
+use super::{nldev, port_files, stat::Stat};
 use crate::{Kernel, Options, clock};
 use model::{ABSENT, Host, Opened, Port, Read, Source, SourceKind};
 use std::time::Duration;
@@ -175,6 +175,79 @@ fn counters_that_are_switched_on_are_a_new_schema() {
     rdma("statistic unset link mlx5_3/1 optional-counters");
     assert_eq!(source.read(&mut row), Read::SchemaChanged);
     assert_eq!(source.schema().columns.len(), before);
+}
+
+/// Which optional counters of a device are on, as `rdma` tells it.
+fn switched_on(device: &str) -> String {
+    let output = Command::new("rdma")
+        .args(["statistic", "mode", "link", &format!("{device}/1")])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    said.split_once("optional-counters")
+        .map_or_else(String::new, |(_, counters)| counters.trim().to_owned())
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn optional_counters_are_switched_on_while_they_are_read_and_others_stay() {
+    let device = "mlx5_5";
+    rdma("statistic set link mlx5_5/1 optional-counters cc_rx_ce_pkts");
+    let kernel = Kernel::new(&Options {
+        optional_counters: true,
+        ..Options::default()
+    })
+    .unwrap();
+    let Opened::Active(mut source) = kernel.open(&port(device), SourceKind::HwCounters) else {
+        panic!("hw_counters can be read")
+    };
+    let names: Vec<_> = source
+        .schema()
+        .columns
+        .iter()
+        .map(|column| column.name.clone())
+        .collect();
+    for name in ["cc_rx_ce_pkts", "cc_rx_cnp_pkts", "cc_tx_cnp_pkts"] {
+        assert!(names.iter().any(|known| &**known == name), "{names:?}");
+    }
+    assert_eq!(switched_on(device), "cc_rx_ce_pkts,cc_rx_cnp_pkts,cc_tx_cnp_pkts");
+    assert_eq!(source.read(&mut vec![0; names.len()]), Read::Row);
+
+    // Somebody else wants another one in the meantime, and switches ours off.
+    rdma("statistic set link mlx5_5/1 optional-counters cc_rx_ce_pkts,cc_rx_cnp_pkts");
+    assert_eq!(source.read(&mut vec![0; names.len()]), Read::SchemaChanged);
+    drop(source);
+    assert_eq!(switched_on(device), "cc_rx_ce_pkts");
+    rdma("statistic unset link mlx5_5/1 optional-counters");
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn the_kernel_tells_the_mode_of_queue_pair_counters() {
+    let port = port("mlx5_0");
+    let mut socket =
+        crate::netlink::Socket::open(neli::consts::socket::NlFamily::Rdma, &[], crate::netlink::ANSWER)
+            .unwrap();
+    let mut request = nldev::queue_pair_mode_of(port.rdma_index.unwrap(), port.id.number);
+    let before = calls("mlx5_0", "hw_stats");
+    let mode = nldev::queue_pair_mode(socket.ask(&mut request).unwrap());
+    assert_eq!(mode, Some(nldev::QueuePairMode::Off));
+    assert_eq!(
+        calls("mlx5_0", "hw_stats"),
+        before,
+        "without a query of the driver"
+    );
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn a_kernel_that_does_not_tell_of_devices_is_found_out() {
+    // Linux 6.1. The subscription to links goes on without.
+    let release = crate::release("/proc".as_ref()).unwrap();
+    let told = nldev::monitor().unwrap().is_some();
+    println!("kernel {release} tells of RDMA devices: {told}");
+    assert_eq!(told, !release.starts_with("6.1."));
+    assert!(kernel().changes().is_ok());
 }
 
 fn rdma(arguments: &str) {

@@ -239,8 +239,8 @@ fn refused(name: &str, error: &io::Error) -> Why {
     let errno = errno(error);
     let remedy = match errno {
         Errno::ACCESS | Errno::PERM => {
-            "; the daemon must be able to read and write /dev/infiniband/uverbs*: add its user to the group of these \
-             files, and allow the devices in its unit or container"
+            "; the daemon must be able to read and write /dev/infiniband/uverbs*: mind the files' mode and group, and allow \
+             the devices in its unit (DeviceAllow) or container"
         }
         Errno::NOENT | Errno::NODEV | Errno::NXIO => {
             "; /dev/infiniband must be there (mount it in a container), and the library of the NIC's vendor installed"

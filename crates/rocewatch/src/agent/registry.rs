@@ -209,6 +209,8 @@ impl Registry {
                 Change::Devices => self.list_again(&SETTLE),
                 Change::Link { ifindex } => {
                     self.nudge(Some(ifindex), &[SourceKind::Link, SourceKind::Settings]);
+                    // A link that comes may come with another module; one that flaps must not have it read each time.
+                    self.ask(Some(ifindex), &[SourceKind::Module], Health::ask_reopen);
                 }
                 Change::Dcb { ifindex } => self.nudge(Some(ifindex), &[SourceKind::Dcb, SourceKind::Ethtool]),
                 Change::Overflow => {
@@ -232,13 +234,18 @@ impl Registry {
 
     /// Has these sources of a netdev (or of all) read at once, and those that did not apply looked at again.
     fn nudge(&self, ifindex: Option<u32>, sources: &[SourceKind]) {
+        self.ask(ifindex, sources, |health| {
+            health.ask_reread() | health.ask_reopen()
+        });
+    }
+
+    fn ask(&self, ifindex: Option<u32>, sources: &[SourceKind], ask: impl Fn(&Health) -> bool) {
         for watched in self.watched.values() {
             if ifindex.is_some() && watched.port.ifindex != ifindex {
                 continue;
             }
             for (job, health) in &watched.sources {
-                let asked = sources.contains(&job.source) && (health.ask_reread() | health.ask_reopen());
-                if asked {
+                if sources.contains(&job.source) && ask(health) {
                     self.lanes.wake(job.source, &watched.port.id.device);
                 }
             }
