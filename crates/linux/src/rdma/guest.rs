@@ -3,8 +3,9 @@
 #![allow(clippy::disallowed_methods, clippy::print_stdout)] // steers the fake NICs, waits, and prints what it measured
 
 use super::{nldev, port_files, stat::Stat};
+use crate::netns::ip;
 use crate::{Kernel, Options, clock};
-use model::{ABSENT, Host, Opened, Port, Read, Source, SourceKind};
+use model::{ABSENT, Change, Host, Opened, Port, Read, Source, SourceKind};
 use std::time::Duration;
 use std::{fs, process::Command, thread};
 
@@ -241,13 +242,26 @@ fn the_kernel_tells_the_mode_of_queue_pair_counters() {
 
 #[test]
 #[ignore = "needs the guest of tests/vm"]
-fn a_kernel_that_does_not_tell_of_devices_is_found_out() {
-    // Linux 6.1. The subscription to links goes on without.
+fn a_device_that_comes_or_goes_is_told_of_where_the_kernel_does() {
     let release = crate::release("/proc".as_ref()).unwrap();
-    let told = nldev::monitor().unwrap().is_some();
-    println!("kernel {release} tells of RDMA devices: {told}");
-    assert_eq!(told, !release.starts_with("6.1."));
-    assert!(kernel().changes().is_ok());
+    let tells = nldev::monitor().unwrap().is_some();
+    println!("kernel {release} tells of RDMA devices: {tells}");
+    assert_eq!(tells, !release.starts_with("6.1."));
+    // The netdev is there already, so that rtnetlink has nothing to say.
+    for command in ["link add told0 type dummy", "link set told0 up"] {
+        ip(command);
+    }
+    let _ = Command::new("modprobe")
+        .args(["-a", "crc32_generic", "rdma_rxe"])
+        .status();
+    let mut changes = kernel().changes().unwrap();
+    for command in ["link add told type rxe netdev told0", "link delete told"] {
+        rdma(command);
+        let mut found = Vec::new();
+        changes.wait(Duration::from_secs(2), &mut found).unwrap();
+        assert_eq!(found.contains(&Change::Devices), tells, "{command}: {found:?}");
+    }
+    ip("link del told0");
 }
 
 fn rdma(arguments: &str) {
