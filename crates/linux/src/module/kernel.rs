@@ -1,7 +1,7 @@
 //! A module's memory through ethtool netlink.
 
 use super::{Memory, Span};
-use crate::netlink::{ANSWER, Socket};
+use crate::netlink::{ANSWER, Request, Socket};
 use crate::settings::genl::{self, Ethtool};
 use neli::consts::socket::NlFamily;
 use rustix::io::Errno;
@@ -23,6 +23,8 @@ pub(super) struct Kernel {
     socket: Socket,
     ethtool: Ethtool,
     ifindex: u32,
+    /// A request for each stretch that was ever asked for, of which there are few.
+    requests: Vec<(Span, Request)>,
 }
 
 impl Kernel {
@@ -37,21 +39,29 @@ impl Kernel {
             socket,
             ethtool,
             ifindex,
+            requests: Vec::new(),
         })
     }
-}
 
-impl Memory for Kernel {
-    fn read(&mut self, span: Span, into: &mut [u8]) -> Result<(), Errno> {
-        let mut request = self
-            .ethtool
+    fn request(&self, span: Span) -> Request {
+        self.ethtool
             .message(EEPROM_GET, self.ifindex, 0)
             .with(OFFSET, &u32::from(span.offset).to_ne_bytes())
             .with(LENGTH, &u32::from(span.length).to_ne_bytes())
             .with(PAGE, &[span.page])
             .with(BANK, &[0])
-            .with(I2C_ADDRESS, &[ADDRESS]);
-        let answer = genl::attributes(self.socket.ask(&mut request)?);
+            .with(I2C_ADDRESS, &[ADDRESS])
+    }
+}
+
+impl Memory for Kernel {
+    fn read(&mut self, span: Span, into: &mut [u8]) -> Result<(), Errno> {
+        let known = self.requests.iter().position(|(known, _)| *known == span);
+        let at = known.unwrap_or_else(|| {
+            self.requests.push((span, self.request(span)));
+            self.requests.len() - 1
+        });
+        let answer = genl::attributes(self.socket.ask(&mut self.requests[at].1)?);
         let data = answer.find_kind(DATA).ok_or(Errno::NODATA)?;
         // A driver may read less than it was asked for.
         if data.value.len() != into.len() {

@@ -205,6 +205,19 @@ fn another_module_in_the_cage_is_another_schema() {
 }
 
 #[test]
+fn a_warm_read_allocates_nothing() {
+    let mut module = open(qsfp_dd()).unwrap();
+    let mut row = vec![0; module.schema().columns.len()];
+    module.memory.read.reserve(10_000);
+    let allocated = crate::allocations::during(|| {
+        for _ in 0..10 {
+            assert_eq!(module.read(&mut row), Read::Row);
+        }
+    });
+    assert_eq!(allocated, 0);
+}
+
+#[test]
 fn every_column_is_known_to_the_catalogue() {
     let module = open(qsfp_dd().with(0, 210, &[0x00])).unwrap();
     for column in &module.schema().columns {

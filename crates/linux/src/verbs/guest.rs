@@ -54,6 +54,10 @@ fn a_cable_is_pulled_and_an_address_is_added() {
     );
     assert!(began.elapsed() < Duration::from_secs(5));
     assert_eq!(row, [0; EVENTS.len()], "since it was opened");
+    let allocated = crate::allocations::during(|| {
+        assert_eq!(source.read(&mut row), Read::Row);
+    });
+    assert_eq!(allocated, 0);
 
     steer("mlx5_1 !carrier 0");
     wait(&mut *source, "port_err", 1);

@@ -21,6 +21,9 @@ const SETTLE: [Duration; 4] = [
 /// The longest wait for a change, so that an order is heeded soon.
 const PATIENCE: Duration = Duration::from_millis(200);
 
+/// The interval of a source that is off, which is closed at the next listing: a century.
+const OFF: u64 = u64::MAX / 6;
+
 /// What the rest of the process asks of the registry.
 pub(super) enum Order {
     /// Follow this configuration.
@@ -295,10 +298,9 @@ fn sources_of(port: &Port, config: &Config) -> impl Iterator<Item = SourceKind> 
     SourceKind::ALL
         .into_iter()
         .filter(|source| config.sampling.interval(*source).is_some())
-        .filter(move |source| match (source, lane_of(*source)) {
-            (SourceKind::Hwmon, _) => ethernet,
-            (_, LaneKind::Device) => rdma && ethernet,
-            (_, LaneKind::Rtnl | LaneKind::Module | LaneKind::Link) => netdev,
+        .filter(move |source| match lane_of(*source) {
+            LaneKind::Device => rdma && ethernet,
+            LaneKind::Rtnl | LaneKind::Module | LaneKind::Link => netdev,
         })
 }
 
@@ -397,7 +399,7 @@ fn pace(kind: LaneKind, config: &Config) -> Pace {
         duty: percent / 100.0,
         intervals: SourceKind::ALL.map(|source| {
             let interval = config.sampling.interval(source);
-            interval.map_or(u64::MAX, |interval| nanos(interval).max(1))
+            interval.map_or(OFF, |interval| nanos(interval).max(1))
         }),
         rings: config.rings.clone(),
     }
