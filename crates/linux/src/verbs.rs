@@ -55,7 +55,8 @@ pub(crate) fn open(ctx: &Context, port: &Port) -> Opened {
         );
         return Opened::NotApplicable(Why::new("no_uverbs", detail));
     };
-    match Device::open(&port.device) {
+    let node = uverbs.rsplit('/').next().unwrap_or_default();
+    match Device::open(&port.device, &format!("/dev/infiniband/{node}")) {
         Ok(device) => Opened::Active(Box::new(Verbs {
             schema: schema(port),
             tree: ctx.tree.clone(),

@@ -6,7 +6,7 @@
 use crate::netlink::errno;
 use libloading::Library;
 use model::Why;
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{Access, OFlags, access, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
@@ -165,17 +165,17 @@ pub(super) struct Device {
 unsafe impl Send for Device {}
 
 impl Device {
-    /// Opens the device of this name, so that it waits for no event.
+    /// Opens the device of this name, whose device file is `node`, so that it waits for no event.
     ///
     /// # Errors
     /// [`ABSENT`] without the library; otherwise what to do about it.
-    pub(super) fn open(name: &str) -> Result<Self, Why> {
+    pub(super) fn open(name: &str, node: &str) -> Result<Self, Why> {
         let verbs = Verbs::get()?;
-        let context = verbs.open(name).map_err(|error| refused(name, &error))?;
+        let context = verbs.open(name).map_err(|error| refused(name, node, &error))?;
         let device = Self { verbs, context };
         device
             .never_wait()
-            .map_err(|errno| refused(name, &errno.into()))?;
+            .map_err(|errno| refused(name, node, &errno.into()))?;
         Ok(device)
     }
 
@@ -235,8 +235,10 @@ impl Drop for Device {
     }
 }
 
-fn refused(name: &str, error: &io::Error) -> Why {
-    let errno = errno(error);
+fn refused(name: &str, node: &str, error: &io::Error) -> Why {
+    // libibverbs looks elsewhere for a file that it may not open, and says that it is not there.
+    let node = access(node, Access::READ_OK | Access::WRITE_OK);
+    let errno = node.err().unwrap_or_else(|| errno(error));
     let remedy = match errno {
         Errno::ACCESS | Errno::PERM => {
             "; the daemon must be able to read and write /dev/infiniband/uverbs*: mind the files' mode and group, and allow \
@@ -269,10 +271,12 @@ mod tests {
 
     #[test]
     fn of_what_cannot_be_opened_the_remedy_is_told() {
-        let why = refused("mlx5_0", &Errno::ACCESS.into());
+        let why = refused("mlx5_0", "/dev/null", &Errno::ACCESS.into());
         assert_eq!(why.reason, "EACCES");
         assert!(why.detail.contains("/dev/infiniband/uverbs"), "{why}");
-        assert_eq!(refused("mlx5_0", &Errno::NODEV.into()).reason, "ENODEV");
+        let why = refused("mlx5_0", "/dev/no/such/node", &Errno::IO.into());
+        assert_eq!(why.reason, "ENOENT");
+        assert!(why.detail.contains("mount it in a container"), "{why}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! a limit must never switch monitoring off quietly.
 
 mod check;
+mod duration;
 mod pattern;
 
 pub(crate) use pattern::Pattern;
@@ -63,11 +64,11 @@ pub(crate) struct Sampling {
     pub(crate) settings: Duration,
     #[serde(with = "duration")]
     pub(crate) dcb: Duration,
-    #[serde(with = "duration_or_off")]
+    #[serde(with = "duration::or_off")]
     pub(crate) hwmon: Option<Duration>,
-    #[serde(with = "duration_or_off")]
+    #[serde(with = "duration::or_off")]
     pub(crate) module: Option<Duration>,
-    #[serde(with = "duration_or_off")]
+    #[serde(with = "duration::or_off")]
     pub(crate) verbs: Option<Duration>,
     /// Optional RDMA counters are switched on while they are read, which writes to the devices.
     pub(crate) optional_counters: bool,
@@ -344,57 +345,6 @@ fn least_interval(source: SourceKind) -> Duration {
         SourceKind::Module => Duration::from_secs(10),
         SourceKind::Hwmon => Duration::from_secs(1),
         _ => Duration::from_millis(1),
-    }
-}
-
-/// The same, or `off`.
-mod duration_or_off {
-    use super::duration;
-    use serde::{Deserialize as _, Deserializer, Serializer};
-    use std::time::Duration;
-
-    const OFF: &str = "off";
-
-    #[allow(clippy::ref_option)] // the signature is serde's
-    pub(super) fn serialize<S: Serializer>(
-        value: &Option<Duration>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match value {
-            Some(duration) => duration::serialize(duration, serializer),
-            None => serializer.serialize_str(OFF),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        match String::deserialize(deserializer)?.as_str() {
-            OFF => Ok(None),
-            text => duration::parse(text).map(Some),
-        }
-    }
-}
-
-/// Durations as people write them: `100ms`, `30s`, `2m`.
-mod duration {
-    use serde::{Deserialize as _, Deserializer, Serializer};
-    use std::time::Duration;
-
-    pub(super) fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&humantime::format_duration(*value))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        parse(&String::deserialize(deserializer)?)
-    }
-
-    pub(super) fn parse<E: serde::de::Error>(text: &str) -> Result<Duration, E> {
-        humantime::parse_duration(text).map_err(|error| {
-            E::custom(format!(
-                "{text:?} is not a duration such as \"100ms\", \"30s\" or \"2m\": {error}"
-            ))
-        })
     }
 }
 
