@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_methods)] // tests start processes and write files
 
 mod support;
+#[path = "support/tree.rs"]
+mod tree;
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -182,6 +184,34 @@ fn sighup_takes_up_a_new_configuration_and_keeps_the_old_one_if_it_is_wrong() {
         Duration::from_secs(5),
         reloads("success"),
     );
+}
+
+#[test]
+fn sighup_switches_sources_off_and_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = tree::lay_out("mlx5");
+    let path = config(folder.path(), "[sampling]\nhwmon = \"1s\"\n");
+    let daemon = Daemon::start(&["run", "--config", &path, "--sysfs", tree.path().to_str().unwrap()]);
+    daemon.wait_until_ready();
+    let temperature = |metrics: &support::Metrics| {
+        let labels = [("device", "mlx5_0"), ("sensor", "module")];
+        metrics.get("rocewatch_temperature_celsius", &labels)
+    };
+    let limit = Duration::from_secs(10);
+    daemon.wait_for("a sensor is read", limit, |metrics| {
+        temperature(metrics) == Some(48.5)
+    });
+    config(folder.path(), "[sampling]\nhwmon = \"off\"\nmodule = \"1m\"\n");
+    daemon.signal("HUP");
+    let asked = |metrics: &support::Metrics, source| {
+        metrics
+            .all("rocewatch_source_state", &[("source", source)])
+            .count()
+            > 0
+    };
+    daemon.wait_for("another source is asked", limit, |metrics| {
+        asked(metrics, "module") && !asked(metrics, "hwmon") && temperature(metrics).is_none()
+    });
 }
 
 #[test]

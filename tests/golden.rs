@@ -139,7 +139,7 @@ fn promtool_finds_nothing_but_what_the_contract_sets() {
 }
 
 /// Families that the simulated mlx5 server does not show, and why.
-const NOT_IN_THE_DEMO: [(&str, &str); 18] = [
+const NOT_IN_THE_DEMO: [(&str, &str); 22] = [
     ("pfc_xoff_frames", "mlx5 does not count XOFF apart"),
     ("pfc_xon_frames", "mlx5 does not count XON apart"),
     ("pfc_port_frames", "mlx5 has no sum over priorities"),
@@ -168,6 +168,10 @@ const NOT_IN_THE_DEMO: [(&str, &str); 18] = [
         "port_counter",
         "by default only what no other family shows: all that are read are shown",
     ),
+    ("module_voltage_volts", "modules are read only where asked for"),
+    ("module_tx_bias_amperes", "modules are read only where asked for"),
+    ("optical_power_watts", "modules are read only where asked for"),
+    ("rdma_async_events", "libibverbs is used only where asked for"),
     ("source_errors", "no read has failed"),
     ("cnp_ignored_ratio", "no CNP has come yet"),
 ];

@@ -60,10 +60,18 @@ impl Place {
     #[must_use]
     pub fn of(port: &Port, source: SourceKind) -> Option<Self> {
         let owner = match source {
-            SourceKind::HwCounters | SourceKind::DeviceCounters | SourceKind::PortCounters => {
+            SourceKind::HwCounters
+            | SourceKind::DeviceCounters
+            | SourceKind::PortCounters
+            | SourceKind::Hwmon
+            | SourceKind::Verbs => {
                 format!("rdma/{}/{}", port.device, port.id.number)
             }
-            SourceKind::Ethtool | SourceKind::Link | SourceKind::Settings | SourceKind::Dcb => {
+            SourceKind::Ethtool
+            | SourceKind::Link
+            | SourceKind::Settings
+            | SourceKind::Dcb
+            | SourceKind::Module => {
                 format!("netdev/{}", port.netdev.as_ref()?)
             }
         };

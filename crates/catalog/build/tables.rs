@@ -152,6 +152,9 @@ fn source_order(source: &str) -> usize {
         "Link",
         "Settings",
         "Dcb",
+        "Hwmon",
+        "Module",
+        "Verbs",
     ]
     .iter()
     .position(|known| *known == source)

@@ -19,11 +19,17 @@ pub enum SourceKind {
     Settings,
     /// PFC, ETS and the APP table by DCB netlink. Under rtnl.
     Dcb,
+    /// Temperatures by hwmon. Mostly one firmware command a sensor, never under rtnl.
+    Hwmon,
+    /// Temperature, voltage and optical power of the module, by its memory. Under rtnl, and slow; needs `CAP_NET_ADMIN`.
+    Module,
+    /// Asynchronous events of the RDMA device, by libibverbs. Needs write access to the device's uverbs file.
+    Verbs,
 }
 
 impl SourceKind {
     /// Every source, in the order in which they are shown.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Ethtool,
         Self::HwCounters,
         Self::DeviceCounters,
@@ -31,6 +37,9 @@ impl SourceKind {
         Self::Link,
         Self::Settings,
         Self::Dcb,
+        Self::Hwmon,
+        Self::Module,
+        Self::Verbs,
     ];
 
     /// The name that labels, the API and the configuration use.
@@ -44,6 +53,9 @@ impl SourceKind {
             Self::Link => "link",
             Self::Settings => "settings",
             Self::Dcb => "dcb",
+            Self::Hwmon => "hwmon",
+            Self::Module => "module",
+            Self::Verbs => "verbs",
         }
     }
 }

@@ -16,6 +16,11 @@ pub enum Unit {
     Seconds,
     Percent,
     MegabitsPerSecond,
+    /// Thousandths of a degree Celsius, as hwmon counts.
+    Millicelsius,
+    Microvolts,
+    Microamperes,
+    Nanowatts,
     Events,
     Errors,
     Codewords,
@@ -69,6 +74,10 @@ impl Unit {
             Self::Milliseconds => ("seconds", scaled(1, 3)),
             Self::Percent => ("ratio", scaled(1, 2)),
             Self::MegabitsPerSecond => ("bytes_per_second", scaled(125_000, 0)),
+            Self::Millicelsius => ("celsius", scaled(1, 3)),
+            Self::Microvolts => ("volts", scaled(1, 6)),
+            Self::Microamperes => ("amperes", scaled(1, 6)),
+            Self::Nanowatts => ("watts", scaled(1, 9)),
             other => (other.as_str(), Scale::ONE),
         }
     }
@@ -87,6 +96,10 @@ impl Unit {
             Self::Seconds => "seconds",
             Self::Percent => "percent",
             Self::MegabitsPerSecond => "megabits per second",
+            Self::Millicelsius => "thousandths of a degree Celsius",
+            Self::Microvolts => "microvolts",
+            Self::Microamperes => "microamperes",
+            Self::Nanowatts => "nanowatts",
             Self::Events => "events",
             Self::Errors => "errors",
             Self::Codewords => "code words",

@@ -282,6 +282,7 @@ fn slow_drivers_say_how_slow() {
 fn the_gauges_among_the_counters_are_known() {
     let gauges: Vec<_> = entries()
         .filter(|(driver, entry)| driver.name != "*" && entry.kind == Kind::Gauge)
+        .filter(|(_, entry)| entry.source != SourceKind::Hwmon)
         .filter(|(_, entry)| !entry.name.starts_with("active_") && !entry.name.starts_with("watermark_"))
         .map(|(driver, entry)| (driver.name, entry.name))
         .collect();

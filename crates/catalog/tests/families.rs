@@ -62,6 +62,11 @@ fn the_contract_is_kept() {
         ("fec_corrected_bits", Counter, &[]),
         ("fec_corrected_blocks", Counter, &[]),
         ("fec_uncorrectable_blocks", Counter, &[]),
+        ("temperature_celsius", Gauge, &["sensor"]),
+        ("module_voltage_volts", Gauge, &[]),
+        ("module_tx_bias_amperes", Gauge, &["lane"]),
+        ("optical_power_watts", Gauge, &["direction", "lane"]),
+        ("rdma_async_events", Counter, &["event"]),
         ("pcie_stalled_ratio", Gauge, &["direction"]),
         ("pcie_errors", Counter, &["error"]),
         ("hw_counter", Counter, &["counter"]),
@@ -167,6 +172,10 @@ fn units_are_base_units_and_end_the_name() {
         "packets",
         "frames",
         "blocks",
+        "celsius",
+        "volts",
+        "amperes",
+        "watts",
     ];
     for family in FAMILIES {
         let Family { name, unit, .. } = family;
@@ -199,9 +208,8 @@ fn a_family_has_the_base_unit_of_its_signals() {
         for from in family.from {
             for base in base_units(from.signal) {
                 let fits = match family.unit {
-                    "bytes" | "bytes_per_second" | "seconds" | "ratio" | "bits" | "packets" | "frames" => {
-                        base == family.unit
-                    }
+                    "bytes" | "bytes_per_second" | "seconds" | "ratio" | "bits" | "packets" | "frames"
+                    | "celsius" | "volts" | "amperes" | "watts" => base == family.unit,
                     "blocks" => base == "code words",
                     _ => !["bytes", "bytes_per_second", "seconds", "ratio", "undocumented"].contains(&base),
                 };

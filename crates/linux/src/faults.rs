@@ -65,6 +65,7 @@ fn open(files: Files, source: SourceKind) -> Opened {
         tree: Arc::new(Tree::recorded(files, Path::new("/recorded"))),
         live: false,
         columns: Columns::Known,
+        optional_counters: false,
     };
     let port = Port {
         device: "mlx5_0".to_owned(),

@@ -3,7 +3,7 @@
 use crate::errno::why_from_errno;
 use crate::ethtool::Columns;
 use crate::tree::Tree;
-use crate::{changes, dcb, ethtool, link, ports, rdma, record, settings};
+use crate::{changes, dcb, ethtool, hwmon, link, module, ports, rdma, record, settings, verbs};
 use capture::Files;
 use model::{Changes, Host, LinkLayer, Opened, Port, SourceKind, Why};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
@@ -18,6 +18,9 @@ pub struct Options {
     pub sysfs: PathBuf,
     /// Every statistic of a driver gets a column, not only those that the catalogue knows.
     pub every_statistic: bool,
+    /// Optional RDMA counters are switched on while they are read. This writes to the devices: steering rules that
+    /// count are installed. Needs `CAP_NET_ADMIN` in the first user namespace.
+    pub optional_counters: bool,
 }
 
 impl Default for Options {
@@ -25,6 +28,7 @@ impl Default for Options {
         Self {
             sysfs: "/sys".into(),
             every_statistic: false,
+            optional_counters: false,
         }
     }
 }
@@ -45,6 +49,8 @@ pub(crate) struct Context {
     pub live: bool,
     /// Which of a driver's statistics get columns.
     pub columns: Columns,
+    /// Optional RDMA counters are switched on while they are read.
+    pub optional_counters: bool,
 }
 
 /// A Linux kernel.
@@ -64,17 +70,17 @@ impl Kernel {
     pub fn new(options: &Options) -> Result<Self, Why> {
         let tree = Tree::open(&options.sysfs)?;
         let live = tree.is_sysfs() && has_these_netdevs(&tree);
-        Ok(Self::of(tree, live, options.every_statistic))
+        Ok(Self::of(tree, live, options))
     }
 
     /// What a capture recorded of a kernel's files. What a kernel tells otherwise than by files is not here.
     #[must_use]
     pub fn recorded(files: Files, capture: &Path) -> Self {
-        Self::of(Tree::recorded(files, capture), false, false)
+        Self::of(Tree::recorded(files, capture), false, &Options::default())
     }
 
-    fn of(tree: Tree, live: bool, every_statistic: bool) -> Self {
-        let columns = if every_statistic {
+    fn of(tree: Tree, live: bool, options: &Options) -> Self {
+        let columns = if options.every_statistic {
             Columns::All
         } else {
             Columns::Known
@@ -84,6 +90,7 @@ impl Kernel {
                 tree: Arc::new(tree),
                 live,
                 columns,
+                optional_counters: options.optional_counters,
             },
             without_rdma: Once::new(),
         }
@@ -135,7 +142,9 @@ impl Host for Kernel {
         }
         let context = &self.context;
         match (source, self.elsewhere()) {
-            (SourceKind::Ethtool | SourceKind::Dcb, Some(why)) => Opened::NotApplicable(why),
+            (SourceKind::Ethtool | SourceKind::Dcb | SourceKind::Module, Some(why)) => {
+                Opened::NotApplicable(why)
+            }
             (SourceKind::Ethtool, None) => ethtool::open(context, port),
             (SourceKind::Dcb, None) => dcb::open(context, port),
             (SourceKind::Settings, _) => settings::open(context, port),
@@ -143,6 +152,9 @@ impl Host for Kernel {
             (SourceKind::HwCounters, _) => rdma::open_hw_counters(context, port),
             (SourceKind::DeviceCounters, _) => rdma::open_device_counters(context, port),
             (SourceKind::PortCounters, _) => rdma::open_port_counters(context, port),
+            (SourceKind::Hwmon, _) => hwmon::open(context, port),
+            (SourceKind::Module, None) => module::open(context, port),
+            (SourceKind::Verbs, _) => verbs::open(context, port),
         }
     }
 

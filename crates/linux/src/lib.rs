@@ -1,8 +1,8 @@
 //! Reads RoCE counters and facts from a Linux kernel.
 //!
 //! This is the one crate that touches the kernel: sysfs ([`tree`]), RDMA netlink and its files ([`rdma`]), a driver's
-//! statistics ([`ethtool`]), ethtool netlink ([`settings`]), DCB netlink ([`dcb`]) and rtnetlink ([`changes`]). It knows how
-//! to ask; what the answers mean is in the catalogue.
+//! statistics ([`ethtool`]), ethtool netlink ([`settings`], [`module`]), DCB netlink ([`dcb`]), hwmon ([`hwmon`]), rtnetlink
+//! ([`changes`]) and libibverbs ([`verbs`]). It knows how to ask; what the answers mean is in the catalogue.
 #![allow(rustdoc::private_intra_doc_links)] // the map above is for who reads the code
 
 mod changes;
@@ -13,8 +13,10 @@ mod ethtool;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod hwmon;
 mod kernel;
 mod link;
+mod module;
 mod netlink;
 mod number;
 mod pci;
@@ -24,6 +26,7 @@ mod record;
 mod route;
 mod settings;
 mod tree;
+mod verbs;
 
 #[cfg(test)]
 mod allocations;

@@ -93,5 +93,6 @@ pub(crate) fn context(root: &Path, live: bool) -> Context {
         tree: Arc::new(tree),
         live,
         columns: Columns::All,
+        optional_counters: false,
     }
 }

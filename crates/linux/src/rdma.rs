@@ -7,6 +7,8 @@ mod files;
 pub mod fuzzing;
 #[cfg(test)]
 mod guest;
+mod optional;
+mod queue_pairs;
 mod stat;
 
 use crate::Context;
@@ -14,6 +16,8 @@ use crate::tree::Tree;
 use catalog::Signal;
 use files::{Files, Kept};
 use model::{Column, Opened, Port, Read, Schema, Source, SourceKind, Why};
+use optional::SwitchedOn;
+use queue_pairs::QueuePairs;
 use rustix::io::Errno;
 use stat::Stat;
 use std::sync::Arc;
@@ -30,18 +34,25 @@ pub(crate) fn open_hw_counters(ctx: &Context, port: &Port) -> Opened {
     if let Some(why) = without_rdma(&ctx.tree, port) {
         return Opened::NotApplicable(why);
     }
-    let asked = match port.rdma_index {
-        Some(index) => Stat::open(port, index),
-        None => Err(Why::new(
-            "not_on_this_tree",
-            "RDMA netlink is asked of the running kernel only",
-        )),
+    let Some(index) = port.rdma_index else {
+        tracing::debug!(
+            device = port.device,
+            "hw_counters are read from their files: RDMA netlink is asked of the running kernel only"
+        );
+        return opened(port_files(&ctx.tree, port));
     };
-    match asked {
+    // Before the names are asked for, so that they are among them.
+    let switched_on = ctx
+        .optional_counters
+        .then(|| SwitchedOn::all(port, index))
+        .flatten();
+    match Stat::open(port, index) {
         Ok(stat) => active(HwCounters {
             tree: ctx.tree.clone(),
             port: port.clone(),
             way: Way::Netlink(stat),
+            queue_pairs: QueuePairs::new(port, index),
+            _switched_on: switched_on,
         }),
         // Netlink says EINVAL for everything that a driver refuses: the files tell more.
         Err(why) => {
@@ -154,6 +165,9 @@ struct HwCounters {
     tree: Arc<Tree>,
     port: Port,
     way: Way,
+    queue_pairs: QueuePairs,
+    /// Held for as long as the counters are read.
+    _switched_on: Option<SwitchedOn>,
 }
 
 enum Way {
@@ -170,6 +184,7 @@ impl Source for HwCounters {
     }
 
     fn read(&mut self, row: &mut [u64]) -> Read {
+        self.queue_pairs.look();
         let stat = match &mut self.way {
             Way::Files(files) => return files.read(row),
             Way::Netlink(stat) => stat,

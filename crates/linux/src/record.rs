@@ -72,8 +72,6 @@ const PCI: [&str; 11] = [
 ];
 /// Of every function on the PCI bus, for the GPUs among them.
 const ANY_PCI: [&str; 3] = ["class", "vendor", "numa_node"];
-/// Of a sensor.
-const SENSOR: [&str; 4] = ["name", "temp1_input", "temp1_label", "temp1_crit"];
 /// Entries of a GID table that are looked at: a hole in it is shorter.
 const EMPTY_GIDS: u32 = 8;
 
@@ -255,13 +253,23 @@ impl<'a> Recorder<'a> {
             return;
         };
         self.driver(function);
-        for sensor in self.tree.list(&format!("{function}/hwmon")).unwrap_or_default() {
-            self.attributes(&format!("{function}/hwmon/{}", sensor.name), &SENSOR);
+        for chip in self.tree.list(&format!("{function}/hwmon")).unwrap_or_default() {
+            self.sensors(&format!("{function}/hwmon/{}", chip.name));
         }
         let mut at = function;
         while pci::address(at).is_some() {
             self.attributes(at, &PCI);
             at = at.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+    }
+
+    /// Names and temperatures; other files of a chip set something.
+    fn sensors(&mut self, chip: &str) {
+        self.attribute(&format!("{chip}/name"));
+        for file in self.tree.list(chip).unwrap_or_default() {
+            if file.name.ends_with("_input") || file.name.ends_with("_label") {
+                self.attribute(&format!("{chip}/{}", file.name));
+            }
         }
     }
 

@@ -223,3 +223,61 @@ fn before_4_16_the_carrier_stands_alone() {
         [("carrier".to_owned(), 1)]
     );
 }
+
+#[test]
+fn temperatures_by_their_labels() {
+    let sysfs = one_nic();
+    assert_eq!(
+        sysfs.not_applicable("mlx5_0", SourceKind::Hwmon).reason,
+        "no_sensor"
+    );
+    let hwmon = "class/infiniband/mlx5_0/device/hwmon/hwmon4";
+    for (file, content) in [
+        ("name", "mlx5"),
+        ("temp1_input", "46000"),
+        ("temp1_label", "asic"),
+        ("temp1_crit", "105000"),
+        ("temp10_input", "52000"),
+        ("temp2_input", "41500"),
+        ("temp2_label", "Module0"),
+    ] {
+        sysfs.file(&format!("{hwmon}/{file}"), content);
+    }
+    let mut source = sysfs.active("mlx5_0", SourceKind::Hwmon);
+    let row = |asic, module, third| {
+        [("asic", asic), ("Module0", module), ("temp10", third)]
+            .map(|(name, value)| (name.to_owned(), value))
+            .to_vec()
+    };
+    assert_eq!(read(&mut *source), row(46_000, 41_500, 52_000));
+    let signal = |i: usize| source.schema().columns[i].meaning.unwrap().signal().as_str();
+    assert_eq!((signal(0), signal(1)), ("temperature.chip", "temperature.module"));
+    assert!(source.schema().columns[2].meaning.is_none());
+
+    sysfs.file(&format!("{hwmon}/temp1_input"), "-1000");
+    sysfs.break_file(&format!("{hwmon}/temp2_input"));
+    assert_eq!(read(&mut *source)[0].1, ABSENT, "there is no sign in a row");
+    let mut source = sysfs.active("mlx5_0", SourceKind::Hwmon);
+    for file in ["temp1_input", "temp10_input"] {
+        sysfs.file(&format!("{hwmon}/{file}"), "nonsense");
+    }
+    assert!(matches!(source.read(&mut [0; 3]), Read::Missing(why) if why.detail.contains("hwmon4")));
+}
+
+#[test]
+fn a_netdev_without_rdma_has_temperatures_too() {
+    let sysfs = Sysfs::new();
+    let device = sysfs.function(
+        "pci0000:00/0000:00:02.0/0000:01:00.0",
+        "ice",
+        "0x020000",
+        "0x8086",
+        0,
+    );
+    sysfs.netdev(&device, "eth0", 2, 0);
+    sysfs.file("class/net/eth0/device/hwmon/hwmon0/temp1_input", "57000");
+    let mut source = sysfs.active("eth0", SourceKind::Hwmon);
+    assert_eq!(read(&mut *source), [("temp1".to_owned(), 57_000)]);
+    let meaning = source.schema().columns[0].meaning.unwrap();
+    assert_eq!(meaning.signal().as_str(), "temperature.chip");
+}

@@ -34,13 +34,19 @@ impl Cell {
 
 /// The columns of a source of a NIC of this server; none if it does not have the source.
 pub(crate) fn cells(setup: Setup, source: SourceKind) -> Vec<Cell> {
+    // What needs a right that this process may not have is not there.
+    if matches!(source, SourceKind::Module | SourceKind::Verbs) {
+        return Vec::new();
+    }
     let mut cells: Vec<Cell> = Vec::new();
     for (name, meaning) in names(setup.nic, source).filter(|(_, meaning)| shown(setup, meaning)) {
         let same =
             |cell: &Cell| (cell.meaning.signal(), cell.meaning.index) == (meaning.signal(), meaning.index);
         let rest = cells.iter().any(same);
-        // The driver's own entry comes before the kernel's of the same name.
-        if cells.iter().all(|cell| cell.name != name) {
+        // The driver's own entry comes before the kernel's of the same name. A second sensor of one signal is another
+        // port's.
+        let other_sensor = rest && source == SourceKind::Hwmon;
+        if !other_sensor && cells.iter().all(|cell| cell.name != name) {
             cells.push(Cell { name, meaning, rest });
         }
     }

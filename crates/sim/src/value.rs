@@ -12,6 +12,9 @@ pub(crate) const ERROR_LANES: u8 = 4;
 /// Of a link that has all of its lanes.
 const SPEED_MEGABITS: f64 = 400_000.0;
 const LANES: f64 = 4.0;
+/// Thousandths of a degree Celsius, which do not change with the traffic.
+const CHIP_TEMPERATURE: u64 = 62_000;
+const MODULE_TEMPERATURE: u64 = 48_500;
 /// The firmware's default time until it stops pausing by itself.
 const STORM_PREVENTION_MS: u64 = 8_000;
 /// `DCB_CAP_DCBX_HOST` and `DCB_CAP_DCBX_VER_IEEE`.
@@ -133,6 +136,8 @@ fn setting(rail: &Rail, signal: Signal, index: Option<Index>) -> Option<u64> {
         (Signal::LinkUp, _) => Some(u64::from(rail.carrier)),
         (Signal::LinkSpeed, _) => while_up(SPEED_MEGABITS),
         (Signal::LinkLanes, _) => while_up(LANES),
+        (Signal::TemperatureChip, _) => Some(CHIP_TEMPERATURE),
+        (Signal::TemperatureModule, _) => Some(MODULE_TEMPERATURE),
         (Signal::PfcStormPrevention, _) => Some(STORM_PREVENTION_MS),
         (Signal::ConfigPfcEnabled, _) => Some(u64::from(rail.setup.scenario.pfc())),
         (Signal::ConfigPfcCapable, _) => Some(8),

@@ -147,6 +147,9 @@ fn where_read(source: SourceKind) -> &'static str {
         SourceKind::Link => "link state",
         SourceKind::Settings => "ethtool settings",
         SourceKind::Dcb => "DCB",
+        SourceKind::Hwmon => "hwmon",
+        SourceKind::Module => "memory of the module",
+        SourceKind::Verbs => "events of libibverbs",
     }
 }
 

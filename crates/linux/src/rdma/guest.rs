@@ -2,9 +2,10 @@
 //! has a NIC of its own.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)] // steers the fake NICs, waits, and prints what it measured
 
-use super::{port_files, stat::Stat};
+use super::{nldev, port_files, stat::Stat};
+use crate::netns::ip;
 use crate::{Kernel, Options, clock};
-use model::{ABSENT, Host, Opened, Port, Read, Source, SourceKind};
+use model::{ABSENT, Change, Host, Opened, Port, Read, Source, SourceKind};
 use std::time::Duration;
 use std::{fs, process::Command, thread};
 
@@ -175,6 +176,92 @@ fn counters_that_are_switched_on_are_a_new_schema() {
     rdma("statistic unset link mlx5_3/1 optional-counters");
     assert_eq!(source.read(&mut row), Read::SchemaChanged);
     assert_eq!(source.schema().columns.len(), before);
+}
+
+/// Which optional counters of a device are on, as `rdma` tells it.
+fn switched_on(device: &str) -> String {
+    let output = Command::new("rdma")
+        .args(["statistic", "mode", "link", &format!("{device}/1")])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    said.split_once("optional-counters")
+        .map_or_else(String::new, |(_, counters)| counters.trim().to_owned())
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn optional_counters_are_switched_on_while_they_are_read_and_others_stay() {
+    let device = "mlx5_5";
+    rdma("statistic set link mlx5_5/1 optional-counters cc_rx_ce_pkts");
+    let kernel = Kernel::new(&Options {
+        optional_counters: true,
+        ..Options::default()
+    })
+    .unwrap();
+    let Opened::Active(mut source) = kernel.open(&port(device), SourceKind::HwCounters) else {
+        panic!("hw_counters can be read")
+    };
+    let names: Vec<_> = source
+        .schema()
+        .columns
+        .iter()
+        .map(|column| column.name.clone())
+        .collect();
+    for name in ["cc_rx_ce_pkts", "cc_rx_cnp_pkts", "cc_tx_cnp_pkts"] {
+        assert!(names.iter().any(|known| &**known == name), "{names:?}");
+    }
+    assert_eq!(switched_on(device), "cc_rx_ce_pkts,cc_rx_cnp_pkts,cc_tx_cnp_pkts");
+    assert_eq!(source.read(&mut vec![0; names.len()]), Read::Row);
+
+    // Somebody else wants another one in the meantime, and switches ours off.
+    rdma("statistic set link mlx5_5/1 optional-counters cc_rx_ce_pkts,cc_rx_cnp_pkts");
+    assert_eq!(source.read(&mut vec![0; names.len()]), Read::SchemaChanged);
+    drop(source);
+    assert_eq!(switched_on(device), "cc_rx_ce_pkts");
+    rdma("statistic unset link mlx5_5/1 optional-counters");
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn the_kernel_tells_the_mode_of_queue_pair_counters() {
+    let port = port("mlx5_0");
+    let mut socket =
+        crate::netlink::Socket::open(neli::consts::socket::NlFamily::Rdma, &[], crate::netlink::ANSWER)
+            .unwrap();
+    let mut request = nldev::queue_pair_mode_of(port.rdma_index.unwrap(), port.id.number);
+    let before = calls("mlx5_0", "hw_stats");
+    let mode = nldev::queue_pair_mode(socket.ask(&mut request).unwrap());
+    assert_eq!(mode, Some(nldev::QueuePairMode::Off));
+    assert_eq!(
+        calls("mlx5_0", "hw_stats"),
+        before,
+        "without a query of the driver"
+    );
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn a_device_that_comes_or_goes_is_told_of_where_the_kernel_does() {
+    let release = crate::release("/proc".as_ref()).unwrap();
+    let tells = nldev::monitor().unwrap().is_some();
+    println!("kernel {release} tells of RDMA devices: {tells}");
+    assert_eq!(tells, !release.starts_with("6.1."));
+    // The netdev is there already, so that rtnetlink has nothing to say.
+    for command in ["link add told0 type dummy", "link set told0 up"] {
+        ip(command);
+    }
+    let _ = Command::new("modprobe")
+        .args(["-a", "crc32_generic", "rdma_rxe"])
+        .status();
+    let mut changes = kernel().changes().unwrap();
+    for command in ["link add told type rxe netdev told0", "link delete told"] {
+        rdma(command);
+        let mut found = Vec::new();
+        changes.wait(Duration::from_secs(2), &mut found).unwrap();
+        assert_eq!(found.contains(&Change::Devices), tells, "{command}: {found:?}");
+    }
+    ip("link del told0");
 }
 
 fn rdma(arguments: &str) {

@@ -76,7 +76,12 @@ impl Ethtool {
             Question::LinkModes | Question::LinkState => COMPACT,
             Question::Pause | Question::Fec => COMPACT | WITH_STATS,
         };
-        Request::new(self.id, &[question as u8, 1, 0, 0]).with_nest(
+        self.message(question as u8, ifindex, flags)
+    }
+
+    /// A message about the interface of this index: one of `ETHTOOL_MSG_*`.
+    pub(crate) fn message(self, command: u8, ifindex: u32, flags: u32) -> Request {
+        Request::new(self.id, &[command, 1, 0, 0]).with_nest(
             DEVICE,
             &[
                 (DEVICE_INDEX, &ifindex.to_ne_bytes()),

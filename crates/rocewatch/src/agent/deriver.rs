@@ -5,19 +5,23 @@ use crate::clock::Clock;
 use crate::service;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often rows are taken in: as often as the fastest source is read by default.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Starts the thread. It ends when nobody is left to tell it anything.
-pub(super) fn start(world: Arc<Mutex<World>>, inbox: Receiver<Event>, clock: Clock) -> std::io::Result<()> {
+pub(super) fn start(
+    world: Arc<Mutex<World>>,
+    inbox: Receiver<Event>,
+    clock: Clock,
+) -> std::io::Result<JoinHandle<()>> {
     let body = move || run(&world, &inbox, clock);
     std::thread::Builder::new()
         .name("deriver".to_owned())
         .stack_size(256 * 1024)
         .spawn(body)
-        .map(drop)
 }
 
 fn run(world: &Mutex<World>, inbox: &Receiver<Event>, clock: Clock) {

@@ -25,6 +25,7 @@ use crate::config::Config;
 use model::{Host, Port, PortId, Schema, SourceKind, Why};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 /// What lanes and the registry tell the deriver.
 enum Event {
@@ -66,6 +67,7 @@ struct JobId {
 pub(crate) struct Agent {
     world: Arc<Mutex<World>>,
     registry: Sender<registry::Order>,
+    deriver: JoinHandle<()>,
 }
 
 impl Agent {
@@ -77,9 +79,23 @@ impl Agent {
         let (events, inbox) = channel();
         let (registry, orders) = channel();
         let world = Arc::new(Mutex::new(World::new(config.sampling.window, clock)));
-        deriver::start(Arc::clone(&world), inbox, clock)?;
+        let deriver = deriver::start(Arc::clone(&world), inbox, clock)?;
         registry::start(host, config.clone(), events, orders, clock)?;
-        Ok(Self { world, registry })
+        Ok(Self {
+            world,
+            registry,
+            deriver,
+        })
+    }
+
+    /// Has every source closed, each as soon as the kernel lets go of its lane.
+    pub(crate) fn end(&self) {
+        let _ = self.registry.send(registry::Order::End);
+    }
+
+    /// True once every source is closed: the deriver lives as long as there is a lane.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.deriver.is_finished()
     }
 
     /// The world now. The lock is held by the deriver for microseconds at a time and by no lane ever.
@@ -106,14 +122,21 @@ enum LaneKind {
     Device,
     /// One for the node: the kernel serialises these reads by its rtnl lock anyhow.
     Rtnl,
+    /// One for the node: modules are under that lock too, but slow, and would use up the time of the others.
+    Module,
     /// One for the node: answers from memory, at once, whatever hangs.
     Link,
 }
 
 fn lane_of(source: SourceKind) -> LaneKind {
     match source {
-        SourceKind::HwCounters | SourceKind::DeviceCounters | SourceKind::PortCounters => LaneKind::Device,
+        SourceKind::HwCounters
+        | SourceKind::DeviceCounters
+        | SourceKind::PortCounters
+        | SourceKind::Hwmon
+        | SourceKind::Verbs => LaneKind::Device,
         SourceKind::Ethtool | SourceKind::Settings | SourceKind::Dcb => LaneKind::Rtnl,
+        SourceKind::Module => LaneKind::Module,
         SourceKind::Link => LaneKind::Link,
     }
 }

@@ -21,10 +21,15 @@ const SETTLE: [Duration; 4] = [
 /// The longest wait for a change, so that an order is heeded soon.
 const PATIENCE: Duration = Duration::from_millis(200);
 
+/// The interval of a source that is off, which is closed at the next listing: a century.
+const OFF: u64 = u64::MAX / 6;
+
 /// What the rest of the process asks of the registry.
 pub(super) enum Order {
     /// Follow this configuration.
     Reconfigure(Box<Config>),
+    /// Close every source and end.
+    End,
 }
 
 /// Starts the registry's thread.
@@ -80,6 +85,14 @@ struct Watched {
     sources: Vec<(Arc<JobId>, Arc<Health>)>,
 }
 
+impl Watched {
+    /// True if `port` is the same, and the same is asked of it.
+    fn is_still(&self, port: &Port, config: &Config) -> bool {
+        let asked = self.sources.iter().map(|(job, _)| job.source);
+        port.same_instance(&self.port) && asked.eq(sources_of(port, config))
+    }
+}
+
 impl Registry {
     fn run(&mut self, orders: &Receiver<Order>) {
         // Followed before the first listing, so that nothing can change unseen between the two.
@@ -97,6 +110,7 @@ impl Registry {
             }
             match wait(&mut changes, orders, &mut found) {
                 Some(Order::Reconfigure(config)) => self.reconfigure(*config),
+                Some(Order::End) => return,
                 None => self.heed(&mut found),
             }
         }
@@ -140,7 +154,7 @@ impl Registry {
             .filter(|(id, watched)| {
                 ports
                     .get(*id)
-                    .is_none_or(|port| !port.same_instance(&watched.port))
+                    .is_none_or(|port| !watched.is_still(port, &self.config))
             })
             .map(|(id, _)| id.clone())
             .collect();
@@ -159,7 +173,7 @@ impl Registry {
 
     fn watch(&mut self, id: PortId, port: Arc<Port>) {
         self.epoch += 1;
-        let sources: Vec<_> = sources_of(&port)
+        let sources: Vec<_> = sources_of(&port, &self.config)
             .map(|source| {
                 let job = JobId {
                     port: id.clone(),
@@ -198,6 +212,8 @@ impl Registry {
                 Change::Devices => self.list_again(&SETTLE),
                 Change::Link { ifindex } => {
                     self.nudge(Some(ifindex), &[SourceKind::Link, SourceKind::Settings]);
+                    // A link that comes may come with another module; one that flaps must not have it read each time.
+                    self.ask(Some(ifindex), &[SourceKind::Module], Health::ask_reopen);
                 }
                 Change::Dcb { ifindex } => self.nudge(Some(ifindex), &[SourceKind::Dcb, SourceKind::Ethtool]),
                 Change::Overflow => {
@@ -221,13 +237,18 @@ impl Registry {
 
     /// Has these sources of a netdev (or of all) read at once, and those that did not apply looked at again.
     fn nudge(&self, ifindex: Option<u32>, sources: &[SourceKind]) {
+        self.ask(ifindex, sources, |health| {
+            health.ask_reread() | health.ask_reopen()
+        });
+    }
+
+    fn ask(&self, ifindex: Option<u32>, sources: &[SourceKind], ask: impl Fn(&Health) -> bool) {
         for watched in self.watched.values() {
             if ifindex.is_some() && watched.port.ifindex != ifindex {
                 continue;
             }
             for (job, health) in &watched.sources {
-                let asked = sources.contains(&job.source) && (health.ask_reread() | health.ask_reopen());
-                if asked {
+                if sources.contains(&job.source) && ask(health) {
                     self.lanes.wake(job.source, &watched.port.id.device);
                 }
             }
@@ -269,16 +290,17 @@ fn names(port: &Port) -> Vec<&str> {
     names
 }
 
-/// What is worth asking of a port. Counters of InfiniBand ports are left alone: on some boards they belong to the
+/// What is to be asked of a port: what is switched on and worth it. Counters of InfiniBand ports are left alone: on some boards they belong to the
 /// fabric manager, and every refused read is a line in the kernel's log.
-fn sources_of(port: &Port) -> impl Iterator<Item = SourceKind> {
+fn sources_of(port: &Port, config: &Config) -> impl Iterator<Item = SourceKind> {
     let (rdma, netdev) = (port.has_rdma(), port.netdev.is_some());
     let ethernet = port.link_layer != LinkLayer::InfiniBand;
     SourceKind::ALL
         .into_iter()
+        .filter(|source| config.sampling.interval(*source).is_some())
         .filter(move |source| match lane_of(*source) {
             LaneKind::Device => rdma && ethernet,
-            LaneKind::Rtnl | LaneKind::Link => netdev,
+            LaneKind::Rtnl | LaneKind::Module | LaneKind::Link => netdev,
         })
 }
 
@@ -331,6 +353,7 @@ impl Lanes {
         let name = match kind {
             LaneKind::Device => device.as_str(),
             LaneKind::Rtnl => "rtnl",
+            LaneKind::Module => "module",
             LaneKind::Link => "link",
         };
         if let Err(error) = spawn(name, move || lane.run()) {
@@ -369,12 +392,15 @@ impl Lanes {
 
 fn pace(kind: LaneKind, config: &Config) -> Pace {
     let percent = match kind {
-        LaneKind::Rtnl => config.sampling.rtnl_duty_percent,
+        LaneKind::Rtnl | LaneKind::Module => config.sampling.rtnl_duty_percent,
         LaneKind::Device | LaneKind::Link => config.sampling.device_duty_percent,
     };
     Pace {
         duty: percent / 100.0,
-        intervals: SourceKind::ALL.map(|source| nanos(config.sampling.interval(source)).max(1)),
+        intervals: SourceKind::ALL.map(|source| {
+            let interval = config.sampling.interval(source);
+            interval.map_or(OFF, |interval| nanos(interval).max(1))
+        }),
         rings: config.rings.clone(),
     }
 }

@@ -3,7 +3,7 @@
 use super::port::{OPENING_LIMIT, is_rail};
 use super::{Event, Health, JobId, PortView, SourceState, SourceView};
 use crate::clock::{Clock, nanos};
-use model::{Port, PortId, Schema, Why};
+use model::{Port, PortId, Schema, SourceKind, Why};
 use signals::PortSignals;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -150,6 +150,12 @@ impl World {
             .into_iter()
             .map(|(job, health)| (job.source, SourceView::new(job, health)))
             .collect();
+        // What was switched off has no values any more; what goes on goes on from where it was.
+        for source in SourceKind::ALL {
+            if !view.sources.contains_key(&source) {
+                view.signals.close(source);
+            }
+        }
         self.generation += 1;
     }
 

@@ -27,6 +27,7 @@ pub(super) fn take(options: &Capture, clock: Clock) -> Result<(), Failure> {
     let kernel = linux::Options {
         sysfs: options.tree.sysfs.clone(),
         every_statistic: true,
+        ..linux::Options::default()
     };
     let kernel = Arc::new(linux::Kernel::new(&kernel).map_err(|why| super::no_sysfs(&why))?);
     let host: Arc<dyn Host> = Arc::clone(&kernel) as _;

@@ -19,6 +19,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How often readiness is looked at until it is there.
 const READY_POLL: Duration = Duration::from_millis(50);
+/// How long what was changed at the devices may take to be changed back at the end.
+const LAST_WORD: Duration = Duration::from_millis(700);
 
 /// What `run` and `demo` have in common.
 pub(super) struct Daemon {
@@ -35,7 +37,8 @@ pub(super) struct Daemon {
 
 /// Runs until SIGTERM or SIGINT.
 ///
-/// The process ends without joining the lanes: one may be held in the kernel by a firmware that does not answer.
+/// The process ends without joining the lanes: one may be held in the kernel by a firmware that does not answer. Only where
+/// something was changed at the devices are the lanes waited for, for a moment, so that it is changed back.
 pub(super) fn run(daemon: Daemon) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -97,11 +100,14 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         not_live,
     });
     let router = http::router(Arc::clone(&app), &limits);
-    let listen = config.listen;
+    let started_with = config.clone();
     tokio::spawn(announce_ready(Arc::clone(&app)));
-    tokio::spawn(reload_on(hangup, config_file, listen, log, app));
+    tokio::spawn(reload_on(hangup, config_file, config, log, Arc::clone(&app)));
     http::serve(listener, router, &limits, end).await;
     service::stopping();
+    if started_with.sampling.optional_counters {
+        change_back(&app).await;
+    }
     tracing::info!("ending");
     Ok(())
 }
@@ -114,6 +120,19 @@ fn prepare_state(directory: Option<&Path>) -> Result<(), Failure> {
             directory.display()
         ))
     })
+}
+
+/// Waits until the lanes have changed back what they changed at the devices.
+async fn change_back(app: &App) {
+    app.agent.end();
+    let ended = async {
+        while !app.agent.has_ended() {
+            tokio::time::sleep(READY_POLL).await;
+        }
+    };
+    if tokio::time::timeout(LAST_WORD, ended).await.is_err() {
+        tracing::warn!("a device does not answer; its optional counters may stay switched on");
+    }
 }
 
 /// Tells the service manager when everything that can be sampled is being sampled.
@@ -134,7 +153,7 @@ async fn announce_ready(app: Arc<App>) {
 async fn reload_on(
     mut hangup: Signal,
     file: Option<PathBuf>,
-    listen: std::net::SocketAddr,
+    started_with: Config,
     log: logging::Handle,
     app: Arc<App>,
 ) {
@@ -142,11 +161,15 @@ async fn reload_on(
         service::reloading();
         match Config::load(file.as_deref()) {
             Ok(config) => {
-                if file.is_some() && config.listen != listen {
+                if file.is_some() && config.listen != started_with.listen {
                     tracing::warn!(
-                        "the address {} of the configuration is taken up at the next start; still serving {listen}",
-                        config.listen
+                        "the address {} of the configuration is taken up at the next start; still serving {}",
+                        config.listen,
+                        started_with.listen
                     );
+                }
+                if config.sampling.optional_counters != started_with.sampling.optional_counters {
+                    tracing::warn!("sampling.optional_counters is taken up at the next start");
                 }
                 log.set_level(config.log.level);
                 app.agent.reconfigure(&config);

@@ -23,7 +23,13 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Run(options) => run(options, clock),
         Command::Demo(options) => demo(options, clock),
         Command::Sim(options) => simulate(&options),
-        Command::Counters(options) => counters::list(&host(&options.source, true, clock)?, &options, clock),
+        Command::Counters(options) => {
+            let all = linux::Options {
+                every_statistic: true,
+                ..linux::Options::default()
+            };
+            counters::list(&host(&options.source, &all, clock)?, &options, clock)
+        }
         Command::Capture(options) => capture::take(&options, clock),
         Command::Explain(options) => explain::explain(&options.name),
         Command::Generate(what) => generate::generate(&what),
@@ -31,7 +37,10 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
             Config::load(Some(&options.file))?;
             print(&format!("{} is in order\n", options.file.display()))
         }
-        Command::Ports(options) => ports::list(&host(&options.source, false, clock)?, options.json, clock),
+        Command::Ports(options) => {
+            let host = host(&options.source, &linux::Options::default(), clock)?;
+            ports::list(&host, options.json, clock)
+        }
     }
 }
 
@@ -39,8 +48,13 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
     let config = Config::load(options.config.as_deref())?;
     let source = &options.source;
     let replayed = source.replay.is_some();
+    let wanted = linux::Options {
+        every_statistic: config.metrics.raw == Raw::All,
+        optional_counters: config.sampling.optional_counters,
+        ..linux::Options::default()
+    };
     daemon::run(daemon::Daemon {
-        host: host(source, config.metrics.raw == Raw::All, clock)?,
+        host: host(source, &wanted, clock)?,
         config,
         config_file: options.config,
         serve: options.serve,
@@ -93,22 +107,20 @@ fn simulate(options: &Sim) -> Result<(), Failure> {
     capture::store(&recording, &options.file)
 }
 
-/// The kernel, a copy of its files, or a capture. With `every_statistic`, those of a driver that the catalogue does not
-/// know are read too.
-fn host(source: &Source, every_statistic: bool, clock: Clock) -> Result<Arc<dyn Host>, Failure> {
+/// The kernel, a copy of its files, or a capture, as `options` want it.
+fn host(source: &Source, options: &linux::Options, clock: Clock) -> Result<Arc<dyn Host>, Failure> {
     if let Some(path) = &source.replay {
         let mut recording = ::capture::load(path).map_err(|error| Failure::Runtime(error.to_string()))?;
         let files = linux::Kernel::recorded(std::mem::take(&mut recording.sys), path);
-        let replay = ::capture::Replay::new(files, recording, every_statistic, move || clock.now());
+        let replay = ::capture::Replay::new(files, recording, options.every_statistic, move || clock.now());
         return Ok(Arc::new(replay));
     }
     let options = linux::Options {
         sysfs: source.tree.sysfs.clone(),
-        every_statistic,
+        ..options.clone()
     };
-    Ok(Arc::new(
-        linux::Kernel::new(&options).map_err(|why| no_sysfs(&why))?,
-    ))
+    let kernel = linux::Kernel::new(&options).map_err(|why| no_sysfs(&why))?;
+    Ok(Arc::new(kernel))
 }
 
 fn no_sysfs(why: &model::Why) -> Failure {

@@ -4,6 +4,7 @@
 //! a limit must never switch monitoring off quietly.
 
 mod check;
+mod duration;
 mod pattern;
 
 pub(crate) use pattern::Pattern;
@@ -66,6 +67,14 @@ pub(crate) struct Sampling {
     pub(crate) settings: Duration,
     #[serde(with = "duration")]
     pub(crate) dcb: Duration,
+    #[serde(with = "duration::or_off")]
+    pub(crate) hwmon: Option<Duration>,
+    #[serde(with = "duration::or_off")]
+    pub(crate) module: Option<Duration>,
+    #[serde(with = "duration::or_off")]
+    pub(crate) verbs: Option<Duration>,
+    /// Optional RDMA counters are switched on while they are read, which writes to the devices.
+    pub(crate) optional_counters: bool,
     /// How often the ports are listed again when no event asks for it.
     #[serde(with = "duration")]
     pub(crate) discovery: Duration,
@@ -180,6 +189,10 @@ impl Default for Sampling {
             link: Duration::from_secs(1),
             settings: Duration::from_secs(30),
             dcb: Duration::from_secs(30),
+            hwmon: Some(Duration::from_secs(30)),
+            module: None,
+            verbs: None,
+            optional_counters: false,
             discovery: Duration::from_secs(30),
             device_duty_percent: 1.0,
             rtnl_duty_percent: 0.2,
@@ -226,9 +239,9 @@ impl Default for Log {
 }
 
 impl Sampling {
-    /// The wanted interval of a source.
-    pub(crate) fn interval(&self, source: SourceKind) -> Duration {
-        match source {
+    /// The wanted interval of a source; `None` if it is off.
+    pub(crate) fn interval(&self, source: SourceKind) -> Option<Duration> {
+        Some(match source {
             SourceKind::Ethtool => self.ethtool,
             SourceKind::HwCounters => self.hw_counters,
             SourceKind::DeviceCounters => self.device_counters,
@@ -236,7 +249,10 @@ impl Sampling {
             SourceKind::Link => self.link,
             SourceKind::Settings => self.settings,
             SourceKind::Dcb => self.dcb,
-        }
+            SourceKind::Hwmon => return self.hwmon,
+            SourceKind::Module => return self.module,
+            SourceKind::Verbs => return self.verbs,
+        })
     }
 }
 
@@ -291,8 +307,13 @@ impl Config {
     fn validate(&self) -> Result<(), String> {
         let mut problems = Vec::new();
         for source in SourceKind::ALL {
-            if self.sampling.interval(source) < Duration::from_millis(1) {
-                problems.push(format!("  sampling.{source}: an interval is at least 1ms"));
+            let least = least_interval(source);
+            if self
+                .sampling
+                .interval(source)
+                .is_some_and(|interval| interval < least)
+            {
+                problems.push(format!("  sampling.{source}: an interval is at least {least:?}"));
             }
         }
         for (key, percent) in [
@@ -327,31 +348,12 @@ impl Config {
     }
 }
 
-/// Durations as people write them: `100ms`, `30s`, `2m`.
-mod duration {
-    use serde::de::Error as _;
-    use serde::{Deserialize as _, Deserializer, Serializer};
-    use std::time::Duration;
-
-    /// Far beyond any use, and short enough that times in nanoseconds can be added and multiplied.
-    const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
-    pub(super) fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&humantime::format_duration(*value))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let duration = humantime::parse_duration(&text).map_err(|error| {
-            D::Error::custom(format!(
-                "{text:?} is not a duration such as \"100ms\", \"30s\" or \"2m\": {error}"
-            ))
-        })?;
-        if duration > LONGEST {
-            let longest = humantime::format_duration(LONGEST);
-            return Err(D::Error::custom(format!("{text:?} is longer than {longest}")));
-        }
-        Ok(duration)
+/// The shortest interval that makes sense. A module is read over a slow bus, under a lock that all netdevs share.
+fn least_interval(source: SourceKind) -> Duration {
+    match source {
+        SourceKind::Module => Duration::from_secs(10),
+        SourceKind::Hwmon => Duration::from_secs(1),
+        _ => Duration::from_millis(1),
     }
 }
 
@@ -375,6 +377,17 @@ mod tests {
         assert_eq!(config.listen, "0.0.0.0:9999".parse().unwrap());
         assert_eq!(config.sampling.hw_counters, Duration::from_millis(50));
         assert_eq!(config.sampling.ethtool, Duration::from_millis(200));
+    }
+
+    #[test]
+    fn a_source_can_be_switched_on_and_off() {
+        let config = Config::parse("[sampling]\nhwmon = \"off\"\nmodule = \"5m\"\nverbs = \"1s\"\n").unwrap();
+        let interval = |source| config.sampling.interval(source);
+        assert_eq!(interval(SourceKind::Hwmon), None);
+        assert_eq!(interval(SourceKind::Module), Some(Duration::from_secs(300)));
+        assert_eq!(interval(SourceKind::Verbs), Some(Duration::from_secs(1)));
+        let text = toml::to_string(&config).unwrap();
+        assert_eq!(Config::parse(&text), Ok(config));
     }
 
     #[test]
@@ -438,6 +451,10 @@ mod tests {
                 .contains("sampling.ethtool: an interval is at least 1ms")
         );
         assert!(problems("[http]\nmax_connections = 0\n").contains("http.max_connections"));
+        assert!(
+            problems("[sampling]\nmodule = \"1s\"\n")
+                .contains("sampling.module: an interval is at least 10s")
+        );
     }
 
     #[test]
