@@ -77,6 +77,25 @@ pub(super) fn by_address(tree: &Tree, name: &str) -> Option<DeviceId> {
         .map(|address| DeviceId::mac(&address))
 }
 
+/// True if `gid` is the one that the kernel makes of the netdev's MAC address (`make_default_gid` in
+/// drivers/infiniband/core/roce_gid_mgmt.c): link-local, with the address as modified EUI-64.
+pub(super) fn has_gid(tree: &Tree, name: &str, gid: &str) -> bool {
+    let address = tree.read_string(&format!("class/net/{name}/address"));
+    address.is_ok_and(|address| default_gid(&address).as_deref() == Some(gid))
+}
+
+fn default_gid(address: &str) -> Option<String> {
+    let bytes = address.split(':').map(|byte| u8::from_str_radix(byte, 16));
+    let bytes: Vec<u8> = bytes.collect::<Result<_, _>>().ok()?;
+    let &[a, b, c, d, e, f] = &bytes[..] else {
+        return None;
+    };
+    Some(format!(
+        "fe80:0000:0000:0000:{:02x}{b:02x}:{c:02x}ff:fe{d:02x}:{e:02x}{f:02x}",
+        a ^ 2
+    ))
+}
+
 impl Netdev {
     /// The port of a netdev without RDMA.
     pub(super) fn port(&self, tree: &Tree, gpus: &Gpus) -> Found {
@@ -111,5 +130,20 @@ impl Netdev {
             path: Some(self.path.clone()),
             otherwise: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_gid_is_made_of_the_address() {
+        assert_eq!(
+            default_gid("02:66:72:00:00:05").as_deref(),
+            Some("fe80:0000:0000:0000:0066:72ff:fe00:0005")
+        );
+        assert_eq!(default_gid("02:66:72"), None);
+        assert_eq!(default_gid("not an address"), None);
     }
 }
