@@ -1,10 +1,14 @@
-//! What changes about the host's netdevs, as the kernel tells it: links by rtnetlink, PFC and ETS by DCB.
+//! What changes about the host's netdevs and RDMA devices, as the kernel tells it: links by rtnetlink, PFC and ETS by DCB,
+//! RDMA devices as it tells udev.
 //!
 //! On a socket of our own rather than neli's router, which hides from a subscriber that messages were lost.
+
+mod devices;
 
 use crate::netlink::{ANSWER, DUMP, Message, Messages, Socket};
 use crate::route::{self, Event, Link};
 use crate::{Context, dcb, why_from_errno};
+use devices::Devices;
 use model::{Change, Changes, Why};
 use neli::consts::socket::NlFamily;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -40,6 +44,7 @@ type Links = BTreeMap<u32, (String, u32)>;
 struct Stream {
     socket: Socket,
     links: Links,
+    devices: Devices,
 }
 
 impl Stream {
@@ -52,6 +57,7 @@ impl Stream {
         Ok(Self {
             socket,
             links: list()?,
+            devices: Devices::open()?,
         })
     }
 
@@ -72,10 +78,19 @@ impl Changes for Stream {
     /// Returns early, with nothing found, if a signal arrives.
     fn wait(&mut self, timeout: Duration, found: &mut Vec<Change>) -> Result<(), Why> {
         let limit = Timespec::try_from(timeout).ok();
-        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], limit.as_ref()) {
+        let mut sockets = [
+            PollFd::new(&self.socket, PollFlags::IN),
+            PollFd::new(&self.devices, PollFlags::IN),
+        ];
+        match poll(&mut sockets, limit.as_ref()) {
             Ok(0) | Err(Errno::INTR) => return Ok(()),
             Ok(_) => {}
-            Err(errno) => return Err(why_from_errno(errno, "waiting for link and DCB changes")),
+            Err(errno) => return Err(why_from_errno(errno, "waiting for changes")),
+        }
+        match self.devices.look(BATCH) {
+            Ok(true) => add(found, Change::Devices),
+            Ok(false) => {}
+            Err(errno) => return Err(why_from_errno(errno, "receiving changes of devices")),
         }
         for _ in 0..BATCH {
             match self.socket.next() {
