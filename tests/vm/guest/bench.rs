@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(crate) const EAGER: &str =
     "[sampling]\ndevice_duty_percent = 60.0\nrtnl_duty_percent = 60.0\nsettings = \"2s\"\ndcb = \"2s\"\n";
 /// For tests that change the machine and scrape all the while: the guest's two slow processors have to do that as well.
-pub(crate) const MODEST: &str = "[sampling]\nrtnl_duty_percent = 5.0\nsettings = \"2s\"\ndcb = \"2s\"\ndiscovery = \"5s\"\n\
+pub(crate) const MODEST: &str = "[sampling]\nrtnl_duty_percent = 5.0\nsettings = \"2s\"\ndcb = \"2s\"\n\
                                  [metrics]\nraw = \"none\"\n";
 /// The NICs that a test begins with.
 pub(crate) const NICS: usize = 8;
@@ -35,7 +35,7 @@ fn try_steer(lines: &str) -> std::io::Result<()> {
 pub(crate) fn calm() {
     // The last namespace has to be gone before the mode can be shared again, and its end is not waited for.
     shell(
-        "[ -e /proc/fakeroce ] || modprobe fakeroce nics=0; ip link del bond0 2>/dev/null; ip -all netns del; \
+        "[ -e /proc/fakeroce ] || modprobe fakeroce nics=0; ip link del bond7 2>/dev/null; ip -all netns del; \
          for try in $(seq 100); do rdma system set netns shared 2>/dev/null && exit; sleep 0.1; done; exit 1",
     );
     for nic in 0..MOST {

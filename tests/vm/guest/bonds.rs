@@ -25,18 +25,18 @@ fn a_bond_is_built_and_taken_apart() {
     let scraper = watch(&daemon);
     for mode in ["active-backup", "802.3ad", "balance-xor"] {
         shell(&format!(
-            "ip link add bond0 type bond mode {mode} miimon 100 && for nic in rail2 rail3; do \
-             ip link set $nic down && ip link set $nic master bond0; done && ip link set bond0 up && \
-             ip addr add 10.1.0.1/24 dev bond0"
+            "ip link add bond7 type bond mode {mode} miimon 100 && for nic in rail2 rail3; do \
+             ip link set $nic down && ip link set $nic master bond7; done && ip link set bond7 up && \
+             ip addr add 10.1.0.1/24 dev bond7"
         ));
         wait_for(&daemon, "the members under the bond", LIMIT, |_, metrics| {
             members_are_shown(metrics)
         });
         // The bond itself is no port.
         let text = daemon.text("/metrics");
-        assert_eq!(series_with(&text, "netdev", "bond0"), 0);
-        assert_eq!(series_with(&text, "device", "bond0"), 0);
-        shell("ip link del bond0; ip link set rail2 up; ip link set rail3 up");
+        assert_eq!(series_with(&text, "netdev", "bond7"), 0);
+        assert_eq!(series_with(&text, "device", "bond7"), 0);
+        shell("ip link del bond7; ip link set rail2 up; ip link set rail3 up");
         wait_for(&daemon, "the members without the bond", LIMIT, |_, metrics| {
             members_are_shown(metrics)
         });

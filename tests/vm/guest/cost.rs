@@ -5,7 +5,7 @@ use super::support::Metrics;
 use std::collections::BTreeMap;
 
 /// Rows that may lie between a look at the calls and a look at the samples.
-const SLACK: u64 = 3;
+const SLACK: u64 = 5;
 
 /// Rows of a source between two scrapes.
 fn rows(first: &Metrics, last: &Metrics, source: &str) -> u64 {

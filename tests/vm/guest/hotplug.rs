@@ -49,11 +49,10 @@ fn wait_until_gone(daemon: &Daemon, nics: Range<usize>) {
 }
 
 fn plug_signed(nics: Range<usize>) {
-    for nic in nics.clone() {
+    for nic in nics {
         steer(&format!("plug {nic}"));
         sign(nic);
     }
-    bring_up(nics);
 }
 
 fn unplug(nics: Range<usize>) {
@@ -68,7 +67,7 @@ fn fifty_rounds_of_unplugging_leave_nothing_behind() {
     calm();
     let daemon = settled();
     let scraper = watch(&daemon);
-    let churned = 5..8;
+    let churned = 6..8;
     let mut warm = None;
     for round in 0..50 {
         unplug(churned.clone());
@@ -78,6 +77,7 @@ fn fifty_rounds_of_unplugging_leave_nothing_behind() {
         }
         plug_signed(churned.clone());
         if looked_at {
+            bring_up(churned.clone());
             wait_until_shown(&daemon, churned.clone());
         }
         if round == 10 {
@@ -99,6 +99,7 @@ fn two_dozen_functions_come_and_go() {
     let functions = NICS..NICS + 24;
     let few = Footprint::of(&daemon);
     plug_signed(functions.clone());
+    bring_up(functions.clone());
     wait_for(&daemon, "32 NICs are shown", SHOWN * 2, |_, metrics| {
         functions
             .clone()

@@ -56,7 +56,11 @@ fn a_netdev_moves_into_a_pod_and_comes_back_when_the_pod_ends() {
     let daemon = settled();
     let scraper = watch(&daemon);
     for _ in 0..2 {
-        shell("ip netns add pod && ip link set rail5 netns pod && ip -n pod link set rail5 up");
+        // In the pod it has the name that another NIC has here, as each pod's first netdev is its eth0.
+        shell(
+            "cat /sys/class/net/rail5/ifindex >/tmp/index; ip netns add pod && \
+             ip link set rail5 netns pod name rail4 && ip -n pod link set rail4 up",
+        );
         // Its RDMA device stays visible, so that is watched; what is asked through the netdev is not.
         wait_for(&daemon, "only RDMA is left of it", LIMIT, |_, metrics| {
             netdev_of(metrics, "mlx5_5").as_deref() == Some("")
@@ -73,8 +77,11 @@ fn a_netdev_moves_into_a_pod_and_comes_back_when_the_pod_ends() {
         let text = daemon.text("/metrics");
         assert_eq!(series_with(&text, "netdev", "rail5"), 0);
         // The namespace ends with its last process, and the kernel gives the netdev back to the first.
+        // Its name is taken here, so that the kernel gives it another.
         shell(
-            "ip netns del pod; for try in $(seq 100); do ip link set rail5 up 2>/dev/null && exit; sleep 0.1; done; exit 1",
+            "ip netns del pod; for try in $(seq 100); do \
+             ip link set dev$(cat /tmp/index) name rail5 2>/dev/null && exec ip link set rail5 up; \
+             sleep 0.1; done; exit 1",
         );
         wait_for(&daemon, "it is whole again", LIMIT, |_, metrics| {
             netdev_of(metrics, "mlx5_5").as_deref() == Some("rail5") && shows_signed(metrics, "mlx5_5", 5)
@@ -112,15 +119,21 @@ fn an_rdma_device_moves_into_a_pod_and_back() {
 fn what_a_pod_sees_in_shared_mode() {
     calm();
     make_pod();
+    shell("ip link set rail7 netns pod; ip -n pod link set rail7 up");
     let own = ports_in_pod("/sys");
     let hosts = ports_in_pod("/hostsys");
-    println!("own: {}", serde_json::to_string(&own).unwrap());
-    println!("host's: {}", serde_json::to_string(&hosts).unwrap());
-    println!("{}", std::fs::read_to_string("/tmp/ports.log").unwrap());
     // The pod's own sysfs: the devices without their counters. RDMA netlink has them all the same.
     let port = find(&own, "mlx5_0");
     assert_eq!(state(port, "hw_counters"), "active");
     assert_eq!(state(port, "port_counters"), "not_applicable ENOENT");
+    assert_eq!(port["netdev"], Value::Null, "the netdev is not in the pod");
+    // Whose netdev was moved into the pod is whole there.
+    let given = find(&own, "mlx5_7");
+    for source in ["ethtool", "hw_counters", "link", "settings", "dcb"] {
+        assert_eq!(state(given, source), "active", "{source}");
+    }
+    let counters = find(&own, "mlx5_7");
+    assert_eq!(state(counters, "ethtool"), "active");
     // The host's sysfs: all that is a file or RDMA netlink.
     let port = find(&hosts, "mlx5_0");
     for source in ["hw_counters", "port_counters", "link"] {
@@ -140,9 +153,6 @@ fn what_a_pod_sees_in_exclusive_mode() {
     shell("rdma dev set mlx5_7 netns pod; ip link set rail7 netns pod; ip -n pod link set rail7 up");
     let own = ports_in_pod("/sys");
     let hosts = ports_in_pod("/hostsys");
-    println!("own: {}", serde_json::to_string(&own).unwrap());
-    println!("host's: {}", serde_json::to_string(&hosts).unwrap());
-    println!("{}", std::fs::read_to_string("/tmp/ports.log").unwrap());
     // What was given to the pod is all there, as on a host.
     assert_eq!(own.len(), 1, "{own:?}");
     let port = find(&own, "mlx5_7");
