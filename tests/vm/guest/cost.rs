@@ -42,20 +42,20 @@ fn a_row_costs_the_fewest_calls_that_it_can() {
     let daemon = daemon_with("[devices]\ninclude = [\"mlx5_0\"]\n");
     sleep(8);
     let (first, before) = (daemon.scrape(), calls("mlx5_0"));
-    sleep(30);
+    sleep(20);
     let (made, last) = (since(&before), daemon.scrape());
     let [hw, ethtool, pma, settings, dcb] = ["hw_counters", "ethtool", "port_counters", "settings", "dcb"]
         .map(|source| rows(&first, &last, source));
     println!(
         "rows: hw_counters {hw}, ethtool {ethtool}, port_counters {pma}, settings {settings}, dcb {dcb}; calls {made:?}"
     );
-    assert!(hw > 50 && ethtool > 3 && pma > 3);
+    assert!(hw > 50 && ethtool > 1 && pma > 3);
 
     assert_near("hw_counters by STAT_GET", made["hw_stats"], hw, SLACK);
     assert_near("ethtool statistics", made["ethtool_stats"], ethtool, SLACK);
     // The kernel itself asks for the number with each; names are looked at once a minute.
     let looks = made["ethtool_strings"];
-    assert!(looks <= 1, "names were asked for {looks} times in 30 s");
+    assert!(looks <= 1, "names were asked for {looks} times in 20 s");
     let counted = made["ethtool_stats"] + looks;
     assert_near("number of statistics", made["ethtool_sset"], counted, 1);
     assert_near(

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const DEVICE: f64 = 10.0;
 const RTNL: f64 = 5.0;
 /// Over what the shares are measured.
-const SPAN: u64 = 25;
+const SPAN: u64 = 20;
 
 fn interval(metrics: &Metrics, source: &str) -> f64 {
     let labels = [("device", "mlx5_0"), ("source", source)];
@@ -59,7 +59,7 @@ fn a_driver_that_became_slow_is_read_more_rarely() {
         "[devices]\ninclude = [\"mlx5_0\", \"mlx5_1\"]\n\
          [sampling]\ndevice_duty_percent = {DEVICE:.1}\nrtnl_duty_percent = {RTNL:.1}\nport_counters = \"1h\"\n"
     ));
-    sleep(15);
+    sleep(12);
     let usual = daemon.scrape();
     steer("mlx5_0 !stall_eth_ms 20;mlx5_0 !stall_hw_ms 50");
     // A cost is believed within some 24 reads.
