@@ -77,22 +77,26 @@ pub(super) fn by_address(tree: &Tree, name: &str) -> Option<DeviceId> {
         .map(|address| DeviceId::mac(&address))
 }
 
-/// True if `gid` is the one that the kernel makes of the netdev's MAC address (`make_default_gid` in
-/// drivers/infiniband/core/roce_gid_mgmt.c): link-local, with the address as modified EUI-64.
+/// True if `gid` is the one that the kernel makes of the netdev's MAC address (`make_default_gid` of RDMA's
+/// `roce_gid_mgmt.c`): link-local, with the address as modified EUI-64.
 pub(super) fn has_gid(tree: &Tree, name: &str, gid: &str) -> bool {
     let address = tree.read_string(&format!("class/net/{name}/address"));
     address.is_ok_and(|address| default_gid(&address).as_deref() == Some(gid))
 }
 
 fn default_gid(address: &str) -> Option<String> {
-    let bytes = address.split(':').map(|byte| u8::from_str_radix(byte, 16));
-    let bytes: Vec<u8> = bytes.collect::<Result<_, _>>().ok()?;
-    let &[a, b, c, d, e, f] = &bytes[..] else {
-        return None;
-    };
+    let bytes = address.split(':').map(|byte| u8::from_str_radix(byte, 16).ok());
+    let mac: [u8; 6] = bytes.collect::<Option<Vec<_>>>()?.try_into().ok()?;
+    let [vendor, device] = [&mac[..3], &mac[3..]];
+    let mut interface = [vendor, &[0xff, 0xfe], device].concat();
+    // The bit that tells a universal address from a local one is inverted.
+    interface[0] ^= 2;
+    let groups = interface
+        .chunks(2)
+        .map(|pair| format!("{:02x}{:02x}", pair[0], pair[1]));
     Some(format!(
-        "fe80:0000:0000:0000:{:02x}{b:02x}:{c:02x}ff:fe{d:02x}:{e:02x}{f:02x}",
-        a ^ 2
+        "fe80:0000:0000:0000:{}",
+        groups.collect::<Vec<_>>().join(":")
     ))
 }
 
