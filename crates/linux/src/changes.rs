@@ -1,14 +1,20 @@
-//! What changes on the host, as the kernel tells it: links by rtnetlink, PFC and ETS by DCB, RDMA devices by RDMA netlink.
+//! What changes about the host's netdevs and RDMA devices, as the kernel tells it: links by rtnetlink, PFC and ETS by DCB,
+//! RDMA devices as it tells udev and by RDMA netlink.
 //!
 //! On a socket of our own rather than neli's router, which hides from a subscriber that messages were lost.
 
+mod devices;
+mod monitor;
+
 use crate::netlink::{ANSWER, DUMP, Message, Messages, Socket};
-use crate::rdma::nldev;
 use crate::route::{self, Event, Link};
 use crate::{Context, dcb, why_from_errno};
+use devices::Devices;
 use model::{Change, Changes, Why};
+use monitor::Monitor;
 use neli::consts::socket::NlFamily;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,8 +47,8 @@ type Links = BTreeMap<u32, (String, u32)>;
 struct Stream {
     socket: Socket,
     links: Links,
-    /// Where the kernel tells of RDMA devices, if it does.
-    devices: Option<Socket>,
+    devices: Devices,
+    monitor: Monitor,
 }
 
 impl Stream {
@@ -55,41 +61,9 @@ impl Stream {
         Ok(Self {
             socket,
             links: list()?,
-            devices: rdma_devices(),
+            devices: Devices::open()?,
+            monitor: Monitor::open(),
         })
-    }
-
-    /// True if there is something to receive, within `timeout`.
-    fn poll(&self, timeout: Duration) -> Result<bool, Errno> {
-        let limit = Timespec::try_from(timeout).ok();
-        // To wait twice for one socket is to wait once for it.
-        let devices = self.devices.as_ref().unwrap_or(&self.socket);
-        let sockets = &mut [&self.socket, devices].map(|socket| PollFd::new(socket, PollFlags::IN));
-        match poll(sockets, limit.as_ref()) {
-            Err(Errno::INTR) => Ok(false),
-            ready => Ok(ready? > 0),
-        }
-    }
-
-    /// What RDMA netlink tells. It only makes the next look at the devices come sooner, so a failure ends no more than that.
-    fn take_devices(&mut self, found: &mut Vec<Change>) {
-        for _ in 0..BATCH {
-            let Some(socket) = &mut self.devices else { return };
-            match socket.next() {
-                Ok(mut messages) => {
-                    if messages.any(|message| nldev::is_notice(message.kind)) {
-                        add(found, Change::Devices);
-                    }
-                }
-                Err(Errno::AGAIN) => return,
-                Err(Errno::NOBUFS | Errno::MSGSIZE) => add(found, Change::Devices),
-                Err(errno) => {
-                    let why = why_from_errno(errno, "receiving changes of RDMA devices");
-                    tracing::debug!(%why, "RDMA devices that come and go are found by looking now and then");
-                    self.devices = None;
-                }
-            }
-        }
     }
 
     /// Starts again after messages were lost. Those that are left are older than the lost ones, and would undo what the new
@@ -108,12 +82,22 @@ impl Stream {
 impl Changes for Stream {
     /// Returns early, with nothing found, if a signal arrives.
     fn wait(&mut self, timeout: Duration, found: &mut Vec<Change>) -> Result<(), Why> {
-        match self.poll(timeout) {
-            Ok(true) => {}
-            Ok(false) => return Ok(()),
-            Err(errno) => return Err(why_from_errno(errno, "waiting for link and DCB changes")),
+        let limit = Timespec::try_from(timeout).ok();
+        // To wait twice for one socket is to wait once for it.
+        let monitor = self.monitor.socket().unwrap_or(self.devices.as_fd());
+        let mut sockets = [self.socket.as_fd(), self.devices.as_fd(), monitor]
+            .map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN));
+        match poll(&mut sockets, limit.as_ref()) {
+            Ok(0) | Err(Errno::INTR) => return Ok(()),
+            Ok(_) => {}
+            Err(errno) => return Err(why_from_errno(errno, "waiting for changes")),
         }
-        self.take_devices(found);
+        let noticed = self.monitor.look(BATCH);
+        match self.devices.look(BATCH) {
+            Ok(false) if !noticed => {}
+            Ok(_) => add(found, Change::Devices),
+            Err(errno) => return Err(why_from_errno(errno, "receiving changes of devices")),
+        }
         for _ in 0..BATCH {
             match self.socket.next() {
                 Ok(messages) => note(messages, &mut self.links, found),
@@ -124,22 +108,6 @@ impl Changes for Stream {
         }
         Ok(())
     }
-}
-
-/// Subscribes to changes of RDMA devices. Without them nothing is lost: a device's netdev comes with it, and the ports are
-/// listed now and then anyhow.
-fn rdma_devices() -> Option<Socket> {
-    match nldev::monitor() {
-        Ok(Some(socket)) => return Some(socket),
-        Ok(None) => {
-            tracing::debug!("this kernel does not tell of RDMA devices that come and go (6.12 and later do)");
-        }
-        Err(errno) => {
-            let why = why_from_errno(errno, "subscribing to changes of RDMA devices");
-            tracing::debug!(%why, "RDMA devices that come and go are found by looking now and then");
-        }
-    }
-    None
 }
 
 /// Every link of this network namespace.

@@ -20,6 +20,10 @@ use neli::consts::socket::NlFamily;
 use rustix::io::Errno;
 use std::sync::Arc;
 
+/// Looks for which a question is left out that the driver says it does not support: most mean it for good, but some say it
+/// during a reset. Ten minutes at the default interval.
+const REST: u32 = 20;
+
 /// Opens the source of a port.
 pub(crate) fn open(ctx: &Context, port: &Port) -> Opened {
     let (Some(netdev), Some(ifindex)) = (&port.netdev, port.ifindex) else {
@@ -132,8 +136,8 @@ struct Kernel {
 struct Asked {
     question: Question,
     request: Request,
-    /// False once the driver has said that it does not know.
-    supported: bool,
+    /// Looks for which the question is left out.
+    rest: u32,
 }
 
 impl Kernel {
@@ -153,7 +157,7 @@ impl Kernel {
             asked: questions.map(|question| Asked {
                 question,
                 request: ethtool.request(question, ifindex),
-                supported: true,
+                rest: 0,
             }),
             interface: Some(Interface::new(name)?),
         })
@@ -177,17 +181,21 @@ impl Kernel {
 }
 
 impl Ask for Kernel {
-    /// A question that the driver does not support is not put again. One that fails costs its own facts only.
+    /// A question that the driver does not support is left out for a while. One that fails costs its own facts only.
     fn facts(&mut self) -> Result<Facts, Why> {
         let mut facts = Facts::default();
         let (mut answered, mut failed) = (false, None);
-        for asked in self.asked.iter_mut().filter(|asked| asked.supported) {
+        for asked in &mut self.asked {
+            if asked.rest > 0 {
+                asked.rest -= 1;
+                continue;
+            }
             match self.socket.ask(&mut asked.request) {
                 Ok(payload) => {
                     facts.learn(asked.question, payload);
                     answered = true;
                 }
-                Err(Errno::OPNOTSUPP) => asked.supported = false,
+                Err(Errno::OPNOTSUPP) => asked.rest = REST,
                 Err(Errno::NODEV) => return Err(self.why(Errno::NODEV)),
                 Err(errno) => failed = Some(errno),
             }

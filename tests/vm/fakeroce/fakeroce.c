@@ -290,13 +290,20 @@ static const char * const fr_call_name[C_NR] = {
 
 enum fr_knob {
 	N_CARRIER, N_SPEED, N_PFC_EN, N_PAUSE, N_STALL, N_STALL_ETH, N_STALL_HW,
-	N_FAIL, N_FAIL_ETH, N_FREEZE_ETH, N_FREEZE_HW, N_Q32, N_PFC_FLAP,
-	N_STORM_TOUT, N_NR
+	N_FAIL, N_FAIL_ETH, N_FAIL_BEGIN, N_FAIL_SSET, N_FAIL_LINK, N_FAIL_FEC,
+	N_FAIL_TUNABLE, N_FAIL_PFC, N_FAIL_ETS, N_FAIL_HW, N_FAIL_PMA,
+	N_FREEZE_ETH, N_FREEZE_HW, N_Q32, N_PFC_FLAP, N_STORM_TOUT, N_NR
+};
+
+/* The callbacks that can be made to fail. A knob sets those of its mask. */
+enum fr_fail {
+	F_BEGIN, F_SSET, F_LINK, F_FEC, F_TUNABLE, F_PFC, F_ETS, F_HW, F_PMA, F_NR
 };
 
 static const struct {
 	const char *name;
 	u32 max;
+	u32 fails;	/* mask of enum fr_fail */
 } fr_knob[N_NR] = {
 	[N_CARRIER]	= { "carrier", 1 },
 	[N_SPEED]	= { "speed", INT_MAX },
@@ -305,8 +312,18 @@ static const struct {
 	[N_STALL]	= { "stall_ms", FR_STALL_MAX },
 	[N_STALL_ETH]	= { "stall_eth_ms", FR_STALL_MAX },
 	[N_STALL_HW]	= { "stall_hw_ms", FR_STALL_MAX },
-	[N_FAIL]	= { "fail", 4000 },
-	[N_FAIL_ETH]	= { "fail_eth", 4000 },
+	[N_FAIL]	= { "fail", 4000, BIT(F_HW) | BIT(F_PMA) },
+	[N_FAIL_ETH]	= { "fail_eth", 4000, BIT(F_SSET) | BIT(F_LINK) | BIT(F_FEC) |
+			    BIT(F_TUNABLE) | BIT(F_PFC) | BIT(F_ETS) },
+	[N_FAIL_BEGIN]	= { "fail_begin", 4000, BIT(F_BEGIN) },
+	[N_FAIL_SSET]	= { "fail_sset", 4000, BIT(F_SSET) },
+	[N_FAIL_LINK]	= { "fail_link", 4000, BIT(F_LINK) },
+	[N_FAIL_FEC]	= { "fail_fec", 4000, BIT(F_FEC) },
+	[N_FAIL_TUNABLE] = { "fail_tunable", 4000, BIT(F_TUNABLE) },
+	[N_FAIL_PFC]	= { "fail_pfc", 4000, BIT(F_PFC) },
+	[N_FAIL_ETS]	= { "fail_ets", 4000, BIT(F_ETS) },
+	[N_FAIL_HW]	= { "fail_hw", 4000, BIT(F_HW) },
+	[N_FAIL_PMA]	= { "fail_pma", 4000, BIT(F_PMA) },
 	[N_FREEZE_ETH]	= { "freeze_eth", 1 },
 	[N_FREEZE_HW]	= { "freeze_hw", 1 },
 	[N_Q32]		= { "q32", 1 },
@@ -320,6 +337,7 @@ struct fr_nic {
 	struct net_device *ndev;
 	struct ib_device *ibdev;	/* fr_lock; NULL while coming or going */
 	atomic_t calls[C_NR];
+	atomic64_t stalled_eth_ns, stalled_hw_ns;	/* sum of all stalls that ended */
 	wait_queue_head_t stall_wq;
 
 	/* fixed once made */
@@ -337,7 +355,7 @@ struct fr_nic {
 	u16 pfc_delay, storm_tout;
 	bool pfc_flap, q32;
 	u32 stall_eth_ms, stall_hw_ms;
-	int fail_hw, fail_eth;
+	int fail[F_NR];			/* errno, 0: works */
 	u64 freeze_eth, freeze_hw;	/* ns, 0: not frozen */
 	u64 dcb_requests[FR_PRIOS];	/* as of the last ethtool statistics */
 	u64 dcb_indications[FR_PRIOS];
@@ -379,12 +397,32 @@ static void called(struct fr_nic *n, enum fr_call c)
  * firmware command is not: a stalled reader cannot be killed. Setting the knob
  * to 0 ends the waits that are under way.
  */
-static void stall(struct fr_nic *n, const u32 *ms)
+static void stall(struct fr_nic *n, const u32 *ms, atomic64_t *sum)
 {
 	u32 t = READ_ONCE(*ms);
+	u64 began;
 
-	if (t)
-		wait_event_timeout(n->stall_wq, !READ_ONCE(*ms), msecs_to_jiffies(t));
+	if (!t)
+		return;
+	began = ktime_get_ns();
+	wait_event_timeout(n->stall_wq, !READ_ONCE(*ms), msecs_to_jiffies(t));
+	atomic64_add(ktime_get_ns() - began, sum);
+}
+
+static void stall_eth(struct fr_nic *n)
+{
+	stall(n, &n->stall_eth_ms, &n->stalled_eth_ns);
+}
+
+static void stall_hw(struct fr_nic *n)
+{
+	stall(n, &n->stall_hw_ms, &n->stalled_hw_ns);
+}
+
+/* What a callback returns: 0, or the errno that the test asked for */
+static int failing(const struct fr_nic *n, enum fr_fail f)
+{
+	return -READ_ONCE(n->fail[f]);
 }
 
 /* ---- counters (the caller holds fr_lock) ----------------------------------- */
@@ -609,6 +647,12 @@ static const struct net_device_ops fr_netdev_ops = {
 
 /* ---- ethtool ------------------------------------------------------------------- */
 
+/* Asked before every ethtool request, by ioctl or netlink: a driver in a reset refuses here. */
+static int fr_begin(struct net_device *dev)
+{
+	return failing(nic_of(dev), F_BEGIN);
+}
+
 static void fr_drvinfo(struct net_device *dev, struct ethtool_drvinfo *di)
 {
 	struct fr_nic *n = nic_of(dev);
@@ -623,13 +667,14 @@ static void fr_drvinfo(struct net_device *dev, struct ethtool_drvinfo *di)
 static int fr_sset_count(struct net_device *dev, int set)
 {
 	struct fr_nic *n = nic_of(dev);
-	int i, k = 0;
+	int i, k = 0, err;
 
 	if (set != ETH_SS_STATS)
 		return -EOPNOTSUPP;
 	called(n, C_SSET);
-	if (READ_ONCE(n->fail_eth))
-		return -n->fail_eth;
+	err = failing(n, F_SSET);
+	if (err)
+		return err;
 	for (i = 0; i < n->first[S_HW]; i++)
 		k += cnt_visible(n, &n->cnt[i]);
 	return k;
@@ -658,7 +703,7 @@ static void fr_eth_stats(struct net_device *dev, struct ethtool_stats *st, u64 *
 	int i;
 
 	called(n, C_STATS);
-	stall(n, &n->stall_eth_ms);
+	stall_eth(n);
 	spin_lock_bh(&fr_lock);
 	now = eth_now(n);
 	for (i = 0; i < n->first[S_HW]; i++)
@@ -681,10 +726,12 @@ static u32 fr_lanes(u32 mbps)
 static int fr_get_ksettings(struct net_device *dev, struct ethtool_link_ksettings *ks)
 {
 	struct fr_nic *n = nic_of(dev);
+	int err;
 
 	called(n, C_LINK_SETTINGS);
-	if (READ_ONCE(n->fail_eth))
-		return -n->fail_eth;
+	err = failing(n, F_LINK);
+	if (err)
+		return err;
 	ethtool_link_ksettings_zero_link_mode(ks, supported);
 	FR_MODE(ks, supported, FIBRE);
 	FR_MODE(ks, supported, Autoneg);
@@ -735,7 +782,7 @@ static void fr_pause_stats(struct net_device *dev, struct ethtool_pause_stats *s
 	u64 now;
 
 	called(n, C_PAUSE_STATS);
-	stall(n, &n->stall_eth_ms);
+	stall_eth(n);
 	spin_lock_bh(&fr_lock);
 	now = eth_now(n);
 	s->rx_pause_frames = key_at(n, K_RX_PAUSE_CTRL, now);
@@ -773,7 +820,7 @@ static void fr_fec_stats(struct net_device *dev, struct ethtool_fec_stats *s)
 	u64 now;
 
 	called(n, C_FEC_STATS);
-	stall(n, &n->stall_eth_ms);
+	stall_eth(n);
 	spin_lock_bh(&fr_lock);
 	now = eth_now(n);
 	s->corrected_blocks.total = cnt_at(&c[0], now);
@@ -785,10 +832,12 @@ static void fr_fec_stats(struct net_device *dev, struct ethtool_fec_stats *s)
 static int fr_get_fec(struct net_device *dev, struct ethtool_fecparam *p)
 {
 	struct fr_nic *n = nic_of(dev);
+	int err;
 
 	called(n, C_FEC);
-	if (READ_ONCE(n->fail_eth))
-		return -n->fail_eth;
+	err = failing(n, F_FEC);
+	if (err)
+		return err;
 	p->fec = n->fec;
 	p->active_fec = netif_carrier_ok(dev) ? n->fec : 0;
 	return 0;
@@ -806,7 +855,7 @@ static int fr_set_fec(struct net_device *dev, struct ethtool_fecparam *p)
 static u64 fr_group(struct fr_nic *n)
 {
 	called(n, C_GROUP_STATS);
-	stall(n, &n->stall_eth_ms);
+	stall_eth(n);
 	spin_lock_bh(&fr_lock);
 	return eth_now(n);
 }
@@ -881,10 +930,12 @@ static void fr_channels(struct net_device *dev, struct ethtool_channels *c)
 static int fr_get_tunable(struct net_device *dev, const struct ethtool_tunable *t, void *data)
 {
 	struct fr_nic *n = nic_of(dev);
+	int err;
 
 	called(n, C_TUNABLE);
-	if (READ_ONCE(n->fail_eth))
-		return -n->fail_eth;
+	err = failing(n, F_TUNABLE);
+	if (err)
+		return err;
 	if (t->id != ETHTOOL_PFC_PREVENTION_TOUT)
 		return -EOPNOTSUPP;
 	*(u16 *)data = READ_ONCE(n->storm_tout);
@@ -901,6 +952,7 @@ static int fr_set_tunable(struct net_device *dev, const struct ethtool_tunable *
 
 static const struct ethtool_ops fr_ethtool_ops = {
 	.cap_link_lanes_supported = true,
+	.begin			= fr_begin,
 	.get_drvinfo		= fr_drvinfo,
 	.get_link		= ethtool_op_get_link,
 	.get_link_ext_state	= fr_ext_state,
@@ -929,10 +981,12 @@ static const struct ethtool_ops fr_ethtool_ops = {
 static int fr_getets(struct net_device *dev, struct ieee_ets *e)
 {
 	struct fr_nic *n = nic_of(dev);
+	int err;
 
 	called(n, C_DCB_ETS);
-	if (READ_ONCE(n->fail_eth))
-		return -n->fail_eth;
+	err = failing(n, F_ETS);
+	if (err)
+		return err;
 	*e = n->ets;
 	return 0;
 }
@@ -954,10 +1008,12 @@ static int fr_setets(struct net_device *dev, struct ieee_ets *e)
 static int fr_getpfc(struct net_device *dev, struct ieee_pfc *p)
 {
 	struct fr_nic *n = nic_of(dev);
+	int err;
 
 	called(n, C_DCB_PFC);
-	if (READ_ONCE(n->fail_eth))
-		return -n->fail_eth;
+	err = failing(n, F_PFC);
+	if (err)
+		return err;
 	p->pfc_cap = FR_PRIOS;
 	p->pfc_en = n->pfc_en;
 	spin_lock_bh(&fr_lock);
@@ -1185,7 +1241,7 @@ static int fr_get_hw_stats(struct ib_device *d, struct rdma_hw_stats *st, u32 po
 	if (!port)
 		return -EINVAL;
 	called(n, C_HW_STATS);
-	stall(n, &n->stall_hw_ms);
+	stall_hw(n);
 	if (index > 0 && index < FR_HW_PLAIN) {
 		to = ret = FR_HW_PLAIN;
 	} else if (index >= FR_HW_PLAIN && index < FR_HW_ALL) {
@@ -1196,8 +1252,8 @@ static int fr_get_hw_stats(struct ib_device *d, struct rdma_hw_stats *st, u32 po
 		to = ret = FR_HW_ALL;
 	}
 	spin_lock_bh(&fr_lock);
-	if (n->fail_hw)
-		ret = -n->fail_hw;
+	if (failing(n, F_HW))
+		ret = failing(n, F_HW);
 	now = hw_now(n);
 	for (i = from; ret >= 0 && i < to; i++) {
 		st->value[i] = cnt_at(&c[i], now);
@@ -1233,10 +1289,10 @@ static int fr_process_mad(struct ib_device *d, int flags, u32 port, const struct
 		return IB_MAD_RESULT_FAILURE;
 	if (in->mad_hdr.attr_id != IB_PMA_CLASS_PORT_INFO) {
 		called(n, C_PMA);
-		stall(n, &n->stall_hw_ms);
+		stall_hw(n);
 	}
 	spin_lock_bh(&fr_lock);
-	err = n->fail_hw;
+	err = failing(n, F_PMA);
 	now = hw_now(n);
 	for (i = 0; i < P_NR; i++)
 		v[i] = cnt_at(&c[i], now);
@@ -1654,11 +1710,10 @@ static void op_apply(const struct fr_op *op, u64 now)
 			WRITE_ONCE(n->stall_hw_ms, v);
 		wake_up_all(&n->stall_wq);
 		break;
-	case N_FAIL:
-		n->fail_hw = v;
-		break;
-	case N_FAIL_ETH:
-		n->fail_eth = v;
+	case N_FAIL ... N_FAIL_PMA:
+		for (i = 0; i < F_NR; i++)
+			if (fr_knob[op->knob].fails & BIT(i))
+				WRITE_ONCE(n->fail[i], v);
 		break;
 	case N_FREEZE_ETH:
 		n->freeze_eth = v ? now : 0;
@@ -1795,7 +1850,9 @@ static int fr_calls_show(struct seq_file *m, void *unused)
 		seq_printf(m, "mlx5_%d", i);
 		for (c = 0; c < C_NR; c++)
 			seq_printf(m, " %s %d", fr_call_name[c], atomic_read(&fr_nics[i]->calls[c]));
-		seq_putc(m, '\n');
+		seq_printf(m, " stalled_eth_ns %lld stalled_hw_ns %lld\n",
+			   atomic64_read(&fr_nics[i]->stalled_eth_ns),
+			   atomic64_read(&fr_nics[i]->stalled_hw_ns));
 	}
 	mutex_unlock(&fr_nics_lock);
 	return 0;

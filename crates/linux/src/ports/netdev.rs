@@ -78,6 +78,29 @@ pub(super) fn by_address(tree: &Tree, name: &str) -> Option<DeviceId> {
         .map(|address| DeviceId::mac(&address))
 }
 
+/// True if `gid` is the one that the kernel makes of the netdev's MAC address (`make_default_gid` of RDMA's
+/// `roce_gid_mgmt.c`): link-local, with the address as modified EUI-64.
+pub(super) fn has_gid(tree: &Tree, name: &str, gid: &str) -> bool {
+    let address = tree.read_string(&format!("class/net/{name}/address"));
+    address.is_ok_and(|address| default_gid(&address).as_deref() == Some(gid))
+}
+
+fn default_gid(address: &str) -> Option<String> {
+    let bytes = address.split(':').map(|byte| u8::from_str_radix(byte, 16).ok());
+    let mac: [u8; 6] = bytes.collect::<Option<Vec<_>>>()?.try_into().ok()?;
+    let [vendor, device] = [&mac[..3], &mac[3..]];
+    let mut interface = [vendor, &[0xff, 0xfe], device].concat();
+    // The bit that tells a universal address from a local one is inverted.
+    interface[0] ^= 2;
+    let groups = interface
+        .chunks(2)
+        .map(|pair| format!("{:02x}{:02x}", pair[0], pair[1]));
+    Some(format!(
+        "fe80:0000:0000:0000:{}",
+        groups.collect::<Vec<_>>().join(":")
+    ))
+}
+
 impl Netdev {
     /// The port of a netdev without RDMA.
     pub(super) fn port(&self, tree: &Tree, gpus: &Gpus) -> Found {
@@ -112,5 +135,20 @@ impl Netdev {
             path: Some(self.path.clone()),
             otherwise: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_gid_is_made_of_the_address() {
+        assert_eq!(
+            default_gid("02:66:72:00:00:05").as_deref(),
+            Some("fe80:0000:0000:0000:0066:72ff:fe00:0005")
+        );
+        assert_eq!(default_gid("02:66:72"), None);
+        assert_eq!(default_gid("not an address"), None);
     }
 }

@@ -124,7 +124,7 @@ impl<'a> Device<'a> {
             Vec::new()
         };
         let netdev = if is_read {
-            self.netdev(&gids, netdevs, number)
+            self.netdev(tree, &gids, netdevs, number)
         } else {
             None
         };
@@ -160,24 +160,38 @@ impl<'a> Device<'a> {
 
     /// The netdev whose driver statistics, link and DCB are those of the port. The GIDs name the netdev that RDMA is bound
     /// to; under a bond that is the bond, which has none of these, and the function's own netdev is taken.
-    fn netdev(&self, gids: &[Gid], netdevs: &[Netdev], number: u32) -> Option<String> {
-        let bound = self
-            .parent
-            .clone()
-            .or_else(|| gids.iter().find_map(|gid| gid.netdev.clone()));
-        if let Some(name) = &bound
-            && netdevs.iter().any(|netdev| netdev.name == *name)
-        {
-            return bound;
+    ///
+    /// A name among the GIDs is that of the netdev's own network namespace. Of a netdev that moved into a pod, and has
+    /// its RDMA device here still, the name may be nobody's here, or another netdev's.
+    fn netdev(&self, tree: &Tree, gids: &[Gid], netdevs: &[Netdev], number: u32) -> Option<String> {
+        if let Some(parent) = &self.parent {
+            return Some(parent.clone());
         }
+        let bound = || gids.iter().filter_map(|gid| Some((gid, gid.netdev.as_deref()?)));
+        let is_ours = |gid: &Gid, name: &str| {
+            let path = netdevs
+                .iter()
+                .find(|netdev| netdev.name == name)
+                .map(|netdev| &netdev.path);
+            (path.is_some() && path == self.path.as_ref()) || netdev::has_gid(tree, name, &gid.gid)
+        };
+        let is_physical = |name: &str| netdevs.iter().any(|netdev| netdev.name == name);
         let of_the_port = |netdev: &&Netdev| {
             self.path.as_ref() == Some(&netdev.path) && netdev.dev_port.checked_add(1) == Some(number)
         };
-        netdevs
-            .iter()
-            .find(of_the_port)
-            .map(|netdev| netdev.name.clone())
-            .or(bound)
+        let physical = bound().find(|(gid, name)| is_physical(name) && is_ours(gid, name));
+        let own = || {
+            netdevs
+                .iter()
+                .find(of_the_port)
+                .map(|netdev| netdev.name.as_str())
+        };
+        let any = || bound().find(|(gid, name)| is_ours(gid, name));
+        physical
+            .map(|(_, name)| name)
+            .or_else(own)
+            .or_else(|| any().map(|(_, name)| name))
+            .map(str::to_owned)
     }
 
     fn id(&self, tree: &Tree, netdev: Option<&str>) -> DeviceId {

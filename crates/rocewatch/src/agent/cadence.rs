@@ -18,6 +18,11 @@ impl Cadence {
         self.wanted
     }
 
+    /// What a read costs, in nanoseconds.
+    pub(super) fn cost(&self) -> u64 {
+        self.cost
+    }
+
     /// Takes in what a read cost. A single read that hung for a minute says nothing of the next, so a sample counts
     /// at most four times the estimate (or a millisecond); a read that became slower for good is believed within a
     /// few reads.

@@ -1,7 +1,8 @@
 //! A thread that reads its sources one after the other, each by its cadence.
 
 use super::cadence::{self, Cadence};
-use super::{Event, Health, JobId, SourceState};
+use super::restraint::Restraint;
+use super::{Event, Health, JobId, LaneKind, Paced, SourceState};
 use crate::clock::Clock;
 use crate::config::Rings;
 use model::{Host, Opened, Port, PortId, Read, Source, SourceKind};
@@ -53,6 +54,7 @@ impl Pace {
 
 /// What the lane's thread owns.
 pub(super) struct Lane {
+    pub(super) kind: LaneKind,
     pub(super) host: Arc<dyn Host>,
     pub(super) pace: Pace,
     pub(super) commands: Receiver<Command>,
@@ -89,6 +91,7 @@ impl Lane {
     /// Runs until the registry lets go of it.
     pub(super) fn run(mut self) {
         let mut jobs: Vec<Job> = Vec::new();
+        let mut restraint = Restraint::new(self.clock.now());
         loop {
             let wait = jobs
                 .iter()
@@ -97,7 +100,7 @@ impl Lane {
                 .map(|due| self.clock.until(due));
             match self.next_command(wait) {
                 Ok(command) => self.obey(command, &mut jobs),
-                Err(RecvTimeoutError::Timeout) => self.work(&mut jobs),
+                Err(RecvTimeoutError::Timeout) => self.work(&mut jobs, &mut restraint),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -141,7 +144,7 @@ impl Lane {
     }
 
     /// Does the job that is due first, if any is due.
-    fn work(&self, jobs: &mut [Job]) {
+    fn work(&self, jobs: &mut [Job], restraint: &mut Restraint) {
         let Some(at) = (0..jobs.len()).min_by_key(|i| jobs[*i].due) else {
             return;
         };
@@ -155,6 +158,24 @@ impl Lane {
         let floor = cadence::floor(jobs.iter().map(|job| &job.cadence), self.pace.duty);
         let now = self.clock.now();
         jobs[at].plan(now, floor);
+        let wanted = jobs[0].cadence.wanted();
+        if restraint.watch(now, floor, wanted) {
+            self.tell_pace(jobs, floor.max(wanted), wanted);
+        }
+    }
+
+    fn tell_pace(&self, jobs: &[Job], granted: u64, wanted: u64) {
+        let Some(dearest) = jobs.iter().max_by_key(|job| job.cadence.cost()) else {
+            return;
+        };
+        self.tell(Event::Paced(Paced {
+            lane: self.kind,
+            dearest: Arc::clone(&dearest.id),
+            cost: dearest.cadence.cost(),
+            granted,
+            wanted,
+            duty: self.pace.duty,
+        }));
     }
 
     fn open(&self, job: &mut Job) {

@@ -12,6 +12,7 @@ mod health;
 mod lane;
 mod port;
 mod registry;
+mod restraint;
 mod source;
 mod world;
 
@@ -50,6 +51,23 @@ enum Event {
     Missed { job: Arc<JobId>, why: Why },
     /// A read gave a row again.
     Recovered { job: Arc<JobId> },
+    /// A lane reads at another pace than was last told.
+    Paced(Paced),
+}
+
+/// How a lane keeps within its share of time.
+struct Paced {
+    lane: LaneKind,
+    /// The source whose reads cost the most.
+    dearest: Arc<JobId>,
+    /// What a read of it costs, in nanoseconds.
+    cost: u64,
+    /// The shortest interval that any source of the lane is granted, in nanoseconds.
+    granted: u64,
+    /// The shortest that is wanted.
+    wanted: u64,
+    /// The share, 0..=1.
+    duty: f64,
 }
 
 /// One source of one port, for as long as the device stays the same instance: what a hung lane still has to say of a

@@ -344,6 +344,7 @@ impl Lanes {
         let kind = lane_of(source);
         let (sender, commands) = channel();
         let lane = Lane {
+            kind,
             host: Arc::clone(&self.host),
             pace: pace(kind, config),
             commands,

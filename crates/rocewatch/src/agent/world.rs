@@ -1,7 +1,7 @@
 //! The node as its lanes see it: ports, sources with their states, and what the rows tell.
 
 use super::port::{OPENING_LIMIT, is_rail};
-use super::{Event, Health, JobId, PortView, SourceState, SourceView};
+use super::{Event, Health, JobId, LaneKind, Paced, PortView, SourceState, SourceView};
 use crate::clock::{Clock, nanos};
 use model::{Port, PortId, Schema, SourceKind, Why};
 use signals::PortSignals;
@@ -97,6 +97,7 @@ impl World {
             Event::Closed { job, state } => self.close_track(&job, state),
             Event::Missed { job, why } => self.count_error(&job, why),
             Event::Recovered { job } => self.recover(&job),
+            Event::Paced(paced) => log_pace(&paced),
         }
     }
 
@@ -215,6 +216,32 @@ fn find<'a>(
     let view = ports.get_mut(&job.port)?;
     let source = view.sources.get_mut(&job.source)?;
     source.is(job).then_some((source, &mut view.signals))
+}
+
+fn log_pace(paced: &Paced) {
+    let job = &paced.dearest;
+    let lane = match paced.lane {
+        LaneKind::Device => job.device.as_str(),
+        LaneKind::Rtnl => "rtnl",
+        LaneKind::Module => "module",
+        LaneKind::Link => "link",
+    };
+    // Rounded to what a person reads; the exact interval is a metric.
+    let milliseconds = |nanoseconds: u64| Duration::from_millis(nanoseconds.div_ceil(1_000_000));
+    let (granted, percent) = (milliseconds(paced.granted), paced.duty * 100.0);
+    if paced.granted > paced.wanted {
+        tracing::info!(
+            lane, dearest = %job.device, source = %job.source,
+            "counters are read less often than wanted, every {granted:?}: a read of the dearest source takes {:?}, \
+             and reading may take {percent} % of the time",
+            milliseconds(paced.cost)
+        );
+    } else {
+        tracing::info!(
+            lane,
+            "counters are read as often as wanted again, every {granted:?}"
+        );
+    }
 }
 
 fn log_arrival(port: &Port, again: bool) {
