@@ -242,11 +242,12 @@ fn the_kernel_tells_the_mode_of_queue_pair_counters() {
 
 #[test]
 #[ignore = "needs the guest of tests/vm"]
-fn a_device_that_comes_or_goes_is_told_of_where_the_kernel_does() {
+fn a_device_that_comes_or_goes_is_told_of() {
     let release = crate::release("/proc".as_ref()).unwrap();
-    let tells = nldev::monitor().unwrap().is_some();
-    println!("kernel {release} tells of RDMA devices: {tells}");
-    assert_eq!(tells, !release.starts_with("6.1."));
+    // Without RDMA netlink's notices it is told all the same, as udev is.
+    let by_netlink = nldev::monitor().unwrap().is_some();
+    println!("kernel {release} tells of RDMA devices by netlink: {by_netlink}");
+    assert_eq!(by_netlink, !release.starts_with("6.1."));
     // The netdev is there already, so that rtnetlink has nothing to say.
     for command in ["link add told0 type dummy", "link set told0 up"] {
         ip(command);
@@ -259,7 +260,7 @@ fn a_device_that_comes_or_goes_is_told_of_where_the_kernel_does() {
         rdma(command);
         let mut found = Vec::new();
         changes.wait(Duration::from_secs(2), &mut found).unwrap();
-        assert_eq!(found.contains(&Change::Devices), tells, "{command}: {found:?}");
+        assert!(found.contains(&Change::Devices), "{command}: {found:?}");
     }
     ip("link del told0");
 }
