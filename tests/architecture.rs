@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Each crate, and those that it may import. Imports run downwards only.
-const IMPORTS: [(&str, &[&str]); 7] = [
+const IMPORTS: [(&str, &[&str]); 8] = [
     ("catalog", &[]),
     ("ring", &[]),
     ("model", &["catalog"]),
     ("signals", &["catalog", "model", "ring"]),
     ("linux", &["catalog", "model"]),
     ("sim", &["catalog", "model"]),
+    ("archive", &["catalog", "model", "ring", "signals"]),
     (
         "rocewatch",
         &["catalog", "linux", "model", "ring", "signals", "sim"],

@@ -1,0 +1,363 @@
+//! An archive as it is read: beside its writer, in another process, or copied elsewhere.
+
+use crate::block;
+use crate::bytes::Malformed;
+use crate::contents::{self, Contents, Entry};
+use crate::damage::{Cause, Damage, OpenError};
+use crate::files::{self, Disk, Folder, Source};
+use crate::frame::Kind;
+use crate::layout::{self, Numbered};
+use crate::log::LogRows;
+use crate::record::Record;
+use crate::segments::SealMeta;
+use crate::time::{micros, nanos};
+use crate::track::{self, Track, TrackId};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What was in an archive when it was opened. It stays readable while its writer goes on and lets go of the oldest.
+pub struct Archive {
+    pub(crate) files: Vec<OpenFile>,
+    pub(crate) logs: Vec<OpenLog>,
+    pub(crate) tracks: BTreeMap<TrackId, Arc<Track>>,
+    /// In the order in which the rows were written.
+    pub(crate) blocks: Vec<Block>,
+    records: Vec<Record>,
+    pins: Vec<String>,
+    damages: Vec<Damage>,
+}
+
+/// A file that blocks are read from when they are needed.
+pub(crate) struct OpenFile {
+    pub(crate) name: String,
+    pub(crate) source: Box<dyn Source>,
+}
+
+/// A log, which is in memory as a whole.
+pub(crate) struct OpenLog {
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) contents: Contents,
+}
+
+/// A block that can be read.
+pub(crate) struct Block {
+    pub(crate) file: usize,
+    pub(crate) entry: Entry,
+    pub(crate) meta: block::Meta,
+}
+
+/// A track that has rows in the archive, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackSpan {
+    /// What it is.
+    pub track: Arc<Track>,
+    /// Wall time of its first row, in nanoseconds since 1970.
+    pub first: i64,
+    /// Wall time of its last row. Between the two there may be gaps.
+    pub last: i64,
+    /// How many rows there are; those not sealed yet are not counted.
+    pub sealed_rows: u64,
+}
+
+impl Archive {
+    /// Opens the archive in a folder, or a single pin, to look things up.
+    ///
+    /// # Errors
+    /// If it cannot be read at all, or another version of Rocewatch wrote it.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        if files::is_folder(path) {
+            return Self::on(&Folder::new(path));
+        }
+        let shown = path.display();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.ok_or_else(|| {
+            OpenError::io(format!("open {shown}"))(std::io::ErrorKind::InvalidFilename.into())
+        })?;
+        Self::one_file(&Folder::new(path.parent().unwrap_or(path)), name)
+    }
+
+    /// Opens a pin of the archive in `folder`.
+    ///
+    /// # Errors
+    /// If there is none of this id, or it cannot be read.
+    pub fn open_pin(folder: &Path, id: &str) -> Result<Self, OpenError> {
+        Self::one_file(&Folder::new(folder), &layout::pin(id))
+    }
+
+    pub(crate) fn one_file(disk: &dyn Disk, name: &str) -> Result<Self, OpenError> {
+        let mut archive = Self::empty();
+        let source = disk.open(name).map_err(OpenError::io(format!("open {name}")))?;
+        let contents = Contents::load(name, &*source)?;
+        archive.take_records(name, &*source, &contents);
+        archive.take_segment(name.to_owned(), source, contents);
+        Ok(archive)
+    }
+
+    pub(crate) fn on(disk: &dyn Disk) -> Result<Self, OpenError> {
+        let mut archive = Self::empty();
+        // Logs first: what is sealed and removed meanwhile is then found in the segments, and nothing is missed.
+        archive.open_logs(disk)?;
+        archive.open_segments(disk)?;
+        archive.open_records(disk)?;
+        archive.pins = layout::pins(disk).map_err(OpenError::io("list the archive's pins"))?;
+        archive.drop_what_is_there_twice();
+        archive.define_from_logs();
+        Ok(archive)
+    }
+
+    fn empty() -> Self {
+        Self {
+            files: Vec::new(),
+            logs: Vec::new(),
+            tracks: BTreeMap::new(),
+            blocks: Vec::new(),
+            records: Vec::new(),
+            pins: Vec::new(),
+            damages: Vec::new(),
+        }
+    }
+
+    fn open_logs(&mut self, disk: &dyn Disk) -> Result<(), OpenError> {
+        let numbers = Numbered::Log.list(disk);
+        for number in numbers.map_err(OpenError::io("list the archive's logs"))? {
+            let name = Numbered::Log.path(number);
+            let Some(source) = still_there(disk, &name)? else {
+                continue;
+            };
+            let bytes = source.read().map_err(OpenError::io(format!("read {name}")))?;
+            let contents = Contents::scan(&name, &bytes)?;
+            self.logs.push(OpenLog {
+                name,
+                bytes,
+                contents,
+            });
+        }
+        Ok(())
+    }
+
+    fn open_segments(&mut self, disk: &dyn Disk) -> Result<(), OpenError> {
+        let numbers = Numbered::Segment.list(disk);
+        for number in numbers.map_err(OpenError::io("list the archive's segments"))? {
+            let name = Numbered::Segment.path(number);
+            if let Some(source) = still_there(disk, &name)? {
+                let contents = Contents::load(&name, &*source)?;
+                let sealed: HashSet<_> = SealMeta::among(&contents.entries)
+                    .map(|seal| Numbered::Log.path(seal.number))
+                    .collect();
+                self.logs.retain(|log| !sealed.contains(&log.name));
+                self.take_segment(name, source, contents);
+            }
+        }
+        Ok(())
+    }
+
+    fn open_records(&mut self, disk: &dyn Disk) -> Result<(), OpenError> {
+        let numbers = Numbered::Records.list(disk);
+        for number in numbers.map_err(OpenError::io("list the archive's records"))? {
+            let name = Numbered::Records.path(number);
+            if let Some(source) = still_there(disk, &name)? {
+                let contents = Contents::load(&name, &*source)?;
+                self.take_records(&name, &*source, &contents);
+                self.damages.extend(contents.damages);
+            }
+        }
+        let mut newest: HashMap<String, Record> = HashMap::new();
+        for record in self.records.drain(..) {
+            newest.insert(record.id.clone(), record);
+        }
+        self.records = newest.into_values().collect();
+        self.records.sort_by(|a, b| (a.began, &a.id).cmp(&(b.began, &b.id)));
+        Ok(())
+    }
+
+    fn take_records(&mut self, name: &str, source: &dyn Source, contents: &Contents) {
+        for entry in of_kind(contents, Kind::Record) {
+            let record = contents::body(name, source, entry).and_then(|body| {
+                Record::decode(&entry.meta, &body).map_err(|Malformed(why)| damage(name, entry, why))
+            });
+            match record {
+                Ok(record) => self.records.push(record),
+                Err(damage) => self.damages.push(damage),
+            }
+        }
+    }
+
+    fn take_segment(&mut self, name: String, source: Box<dyn Source>, contents: Contents) {
+        for entry in of_kind(&contents, Kind::Track) {
+            self.define(&name, &*source, entry);
+        }
+        let file = self.files.len();
+        self.damages.extend(contents.damages);
+        for entry in contents.entries {
+            if entry.kind != Kind::Block {
+                continue;
+            }
+            match block::Meta::decode(&entry.meta) {
+                Ok(meta) => self.blocks.push(Block { file, entry, meta }),
+                Err(Malformed(why)) => self.damages.push(damage(&name, &entry, why)),
+            }
+        }
+        self.files.push(OpenFile { name, source });
+    }
+
+    fn define(&mut self, name: &str, source: &dyn Source, entry: &Entry) {
+        let claimed = crate::bytes::Input::new(&entry.meta).u64().map(TrackId);
+        if claimed.is_ok_and(|id| self.tracks.contains_key(&id)) {
+            return;
+        }
+        let definition = contents::body(name, source, entry).and_then(|body| {
+            let track = Track::decode(&body).map_err(|Malformed(why)| damage(name, entry, why))?;
+            Ok((track::id_of(&body), track))
+        });
+        match definition {
+            Ok((id, track)) => {
+                self.tracks.insert(id, Arc::new(track));
+            }
+            Err(damage) => self.damages.push(damage),
+        }
+    }
+
+    fn define_from_logs(&mut self) {
+        for log in &self.logs {
+            self.damages.extend(log.contents.damages.iter().cloned());
+            for (id, definition) in LogRows::new(&log.bytes, &log.contents.entries).definitions {
+                if let Ok(track) = Track::decode(definition) {
+                    self.tracks.entry(id).or_insert_with(|| Arc::new(track));
+                }
+            }
+        }
+    }
+
+    /// A seal that a crash or a full disk interrupted was made again from its log: of blocks that are there twice, the
+    /// later counts; and while the log is there and its seal is not, the log counts.
+    fn drop_what_is_there_twice(&mut self) {
+        let logs: HashSet<&str> = self.logs.iter().map(|log| log.name.as_str()).collect();
+        let unsealed = |seal| logs.contains(Numbered::Log.path(seal).as_str());
+        let unsealed: HashSet<u64> = self
+            .blocks
+            .iter()
+            .map(|block| block.meta.seal)
+            .collect::<HashSet<_>>()
+            .into_iter()
+            .filter(|seal| unsealed(*seal))
+            .collect();
+        let mut newest = HashMap::new();
+        for (place, block) in self.blocks.iter().enumerate() {
+            newest.insert((block.meta.seal, block.meta.track, block.meta.part), place);
+        }
+        let mut place = 0;
+        self.blocks.retain(|block| {
+            let key = (block.meta.seal, block.meta.track, block.meta.part);
+            let counts = newest[&key] == place && !unsealed.contains(&block.meta.seal);
+            place += 1;
+            counts
+        });
+        self.blocks
+            .sort_by_key(|block| (block.meta.seal, block.meta.first, block.meta.part));
+    }
+
+    /// What could not be read when the archive was opened. More may be found when rows are looked up.
+    #[must_use]
+    pub fn damages(&self) -> &[Damage] {
+        &self.damages
+    }
+
+    /// Every track, by port and source, then by time.
+    #[must_use]
+    pub fn tracks(&self) -> Vec<TrackSpan> {
+        let mut spans: BTreeMap<TrackId, TrackSpan> = BTreeMap::new();
+        for block in &self.blocks {
+            self.widen(&mut spans, block.meta.track, block.meta.wall, block.meta.rows.into());
+        }
+        for log in &self.logs {
+            for (track, wall) in log.spans() {
+                self.widen(&mut spans, track, wall, 0);
+            }
+        }
+        let mut spans: Vec<_> = spans.into_values().collect();
+        spans.sort_by(|a, b| {
+            let key = |span: &TrackSpan| (span.track.port.clone(), span.track.source, span.first);
+            key(a).cmp(&key(b))
+        });
+        spans
+    }
+
+    fn widen(&self, spans: &mut BTreeMap<TrackId, TrackSpan>, id: TrackId, wall: (i64, i64), rows: u64) {
+        let Some(track) = self.tracks.get(&id) else {
+            return;
+        };
+        let span = spans.entry(id).or_insert_with(|| TrackSpan {
+            track: Arc::clone(track),
+            first: i64::MAX,
+            last: i64::MIN,
+            sealed_rows: 0,
+        });
+        span.first = span.first.min(nanos(wall.0));
+        span.last = span.last.max(nanos(wall.1));
+        span.sealed_rows += rows;
+    }
+
+    /// The newest version of every record that was going on at some time of `from..=to`, by the time they began.
+    pub fn records(&self, from: i64, to: i64) -> impl Iterator<Item = &Record> {
+        self.records.iter().filter(move |record| record.overlaps(from, to))
+    }
+
+    /// The newest version of the record of this id.
+    #[must_use]
+    pub fn record(&self, id: &str) -> Option<&Record> {
+        self.records.iter().find(|record| record.id == id)
+    }
+
+    /// Ids of the pins.
+    #[must_use]
+    pub fn pins(&self) -> &[String] {
+        &self.pins
+    }
+}
+
+impl OpenLog {
+    /// First and last wall time of each track's rows.
+    fn spans(&self) -> Vec<(TrackId, (i64, i64))> {
+        let rows = LogRows::new(&self.bytes, &self.contents.entries);
+        let mut spans: BTreeMap<TrackId, (i64, i64)> = BTreeMap::new();
+        for frame in rows.frames {
+            let meta = frame.meta;
+            let (first, last) = (meta.offset.wall(meta.first), meta.offset.wall(meta.last));
+            for (track, _) in crate::row::each(frame.body).flatten() {
+                let span = spans.entry(track).or_insert((first, last));
+                *span = (span.0.min(first), span.1.max(last));
+            }
+        }
+        spans.into_iter().collect()
+    }
+}
+
+fn of_kind(contents: &Contents, kind: Kind) -> impl Iterator<Item = &Entry> {
+    contents.entries.iter().filter(move |entry| entry.kind == kind)
+}
+
+/// A file that was listed; `None` if its writer has removed it since.
+fn still_there(disk: &dyn Disk, name: &str) -> Result<Option<Box<dyn Source>>, OpenError> {
+    match disk.open(name) {
+        Ok(source) => Ok(Some(source)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(OpenError::io(format!("open {name}"))(error)),
+    }
+}
+
+pub(crate) fn damage(name: &str, entry: &Entry, why: &str) -> Damage {
+    Damage {
+        file: name.to_owned(),
+        at: entry.at,
+        bytes: entry.length,
+        cause: Cause::Damaged,
+        why: why.to_owned(),
+    }
+}
+
+/// A range of wall times as the archive keeps them, which contains all of it.
+pub(crate) fn range(from: i64, to: i64) -> (i64, i64) {
+    (micros(from), micros(to))
+}

@@ -1,0 +1,124 @@
+//! What a writer finds on disk, and how logs become segments.
+
+use crate::contents::Contents;
+use crate::damage::{Cause, Damage, OpenError};
+use crate::files::{Disk, Lock};
+use crate::layout::{Numbered, PINS};
+use crate::limits::Limits;
+use crate::log::{Complete, Log};
+use crate::pin::Pins;
+use crate::record::Records;
+use crate::segments::Segments;
+use std::io;
+use std::sync::Arc;
+
+/// The files of an archive that can be written to.
+pub(crate) struct Store {
+    disk: Arc<dyn Disk>,
+    pub(crate) segments: Segments,
+    pub(crate) pins: Pins,
+    most_bytes: u64,
+    _lock: Lock,
+}
+
+impl Store {
+    /// Opens what there is, and lets `log` and `records` go on behind it.
+    pub(crate) fn open(
+        disk: Arc<dyn Disk>,
+        limits: &Limits,
+        log: &mut Log,
+        records: &mut Records,
+        damages: &mut Vec<Damage>,
+    ) -> Result<Self, OpenError> {
+        for folder in [Numbered::Log.folder(), Numbered::Records.folder(), PINS] {
+            disk.make_folder(folder)
+                .map_err(OpenError::io("make a folder of the archive"))?;
+        }
+        let lock = disk.lock().map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => OpenError::Locked,
+            _ => OpenError::io("lock the archive")(error),
+        })?;
+        let opened = Segments::open(Arc::clone(&disk), limits.measures())?;
+        let logs = Numbered::Log
+            .list(&*disk)
+            .map_err(OpenError::io("list the archive's logs"))?;
+        let last = logs.iter().chain(&opened.sealed).max().copied().unwrap_or(0);
+        let mut complete = Vec::new();
+        for number in logs {
+            if opened.sealed.contains(&number) {
+                // Its blocks were written and a crash came before it was removed.
+                let _ = disk.remove(&Numbered::Log.path(number));
+            } else {
+                complete.push(look(&*disk, number)?);
+            }
+        }
+        let pins = Pins::open(Arc::clone(&disk), limits.pin_bytes)?;
+        let of_records = records.resume()?;
+        damages.extend(opened.damages.into_iter().chain(of_records));
+        log.resume(complete, last + 1);
+        Ok(Self {
+            segments: opened.segments,
+            pins,
+            disk,
+            most_bytes: limits.bytes,
+            _lock: lock,
+        })
+    }
+
+    /// Seals the oldest complete log, and keeps the limits.
+    pub(crate) fn seal(&mut self, log: &mut Log, damages: &mut Vec<Damage>) -> io::Result<()> {
+        let Some(oldest) = log.oldest_complete() else {
+            return Ok(());
+        };
+        let sealed = self.seal_one(oldest, damages);
+        if sealed.is_ok() {
+            log.forget_oldest_complete();
+        }
+        self.evict(log).and(sealed)
+    }
+
+    fn seal_one(&mut self, log: Complete, damages: &mut Vec<Damage>) -> io::Result<()> {
+        let path = Numbered::Log.path(log.number);
+        match self.disk.open(&path).and_then(|source| source.read()) {
+            Ok(bytes) => damages.extend(self.segments.seal(log.number, &path, &bytes)?),
+            Err(error) => {
+                // It stays for the next start, or for the operator, and must not hold up the logs behind it.
+                damages.push(Damage {
+                    file: path,
+                    at: 0,
+                    bytes: log.bytes,
+                    cause: Cause::Damaged,
+                    why: error.to_string(),
+                });
+                return Ok(());
+            }
+        }
+        // What is left after a failure here is removed at the next start.
+        let _ = self.disk.remove(&path);
+        Ok(())
+    }
+
+    /// Keeps the limits. Where nothing can be sealed, the logs go in the end.
+    fn evict(&mut self, log: &mut Log) -> io::Result<()> {
+        self.segments.evict(log.bytes())?;
+        while self.segments.bytes() + log.bytes() > self.most_bytes {
+            let Some(oldest) = log.oldest_complete() else {
+                return Ok(());
+            };
+            self.disk.remove(&Numbered::Log.path(oldest.number))?;
+            log.forget_oldest_complete();
+        }
+        Ok(())
+    }
+}
+
+fn look(disk: &dyn Disk, number: u64) -> Result<Complete, OpenError> {
+    let path = Numbered::Log.path(number);
+    let source = disk.open(&path).map_err(OpenError::io(format!("open {path}")))?;
+    let bytes = source.length().map_err(OpenError::io(format!("measure {path}")))?;
+    // A log of another format is not to be sealed in this one.
+    match Contents::load(&path, &*source) {
+        Err(error @ OpenError::Format { .. }) => Err(error),
+        _ => Ok(Complete { number, bytes }),
+    }
+}
