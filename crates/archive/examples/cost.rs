@@ -5,14 +5,14 @@
 // An example measures and prints; it is no part of the daemon.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
 
-use archive::{Archive, Epoch, FullRate, Handle, Limits, Now, Query, Record, State, Track, Writer};
+use archive::{Archive, Epoch, FullRate, Handle, Limits, Now, Query, Record, State, Status, Track, Writer};
 use model::{Host, Opened, Port, Read, Source, SourceKind};
 use ring::{Row, Window};
 use sim::{Scenario, Simulator};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -40,6 +40,24 @@ struct Opening {
     last: Vec<Row>,
 }
 
+/// Time that this thread has been on a processor: other work on the machine does not show.
+struct Stopwatch(Duration);
+
+impl Stopwatch {
+    fn start() -> Self {
+        Self(Self::read())
+    }
+
+    fn elapsed(&self) -> Duration {
+        Self::read().saturating_sub(self.0)
+    }
+
+    fn read() -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::try_from(time).expect("it does not run backwards")
+    }
+}
+
 /// What a day of writing took.
 #[derive(Default)]
 struct Cost {
@@ -52,8 +70,12 @@ struct Cost {
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let hours: u64 = arguments.next().map_or(24, |hours| hours.parse().expect("a number of hours"));
-    let scenario = arguments.next().map_or(Scenario::Healthy, |name| name.parse().expect("a scenario"));
+    let hours: u64 = arguments
+        .next()
+        .map_or(24, |hours| hours.parse().expect("a number of hours"));
+    let scenario = arguments
+        .next()
+        .map_or(Scenario::Healthy, |name| name.parse().expect("a scenario"));
     let folder = tempfile::tempdir().expect("a folder for the archive");
     let seconds = hours * 3600;
     let port = write(folder.path(), scenario, seconds);
@@ -64,7 +86,8 @@ fn write(folder: &Path, scenario: Scenario, seconds: u64) -> Port {
     let time = Arc::new(AtomicU64::new(0));
     let clock = Arc::clone(&time);
     let host = Simulator::new(scenario, 1, move || clock.load(Ordering::Relaxed));
-    let mut writer = Writer::open(folder, Limits::default(), Epoch([1; 16]), now(0)).expect("the archive opens");
+    let mut writer =
+        Writer::open(folder, Limits::default(), Epoch([1; 16]), now(0)).expect("the archive opens");
     let ports = host.ports().expect("the simulator lists its ports");
     let mut sources = open(&host, &ports, &mut writer);
     let mut cost = Cost::default();
@@ -72,11 +95,15 @@ fn write(folder: &Path, scenario: Scenario, seconds: u64) -> Port {
     for at in (0..seconds * SECOND).step_by(100_000_000) {
         time.store(at, Ordering::Relaxed);
         let mut read = Vec::new();
-        for (place, source) in sources.iter_mut().enumerate().filter(|(_, source)| at % source.interval == 0) {
+        for (place, source) in sources
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, source)| at % source.interval == 0)
+        {
             assert_eq!(source.source.read(&mut source.row), Read::Row);
             read.push((place, source.window(at, &mut noise)));
         }
-        let began = Instant::now();
+        let began = Stopwatch::start();
         for (place, window) in &read {
             writer.row(sources[*place].handle, *window, &sources[*place].row);
         }
@@ -85,7 +112,7 @@ fn write(folder: &Path, scenario: Scenario, seconds: u64) -> Port {
             sources[place].remember(window);
         }
         if at % SECOND == 900 * MS {
-            let began = Instant::now();
+            let began = Stopwatch::start();
             let status = writer.tick(now(at + 90 * MS));
             assert_eq!(status.state, State::Writing);
             cost.ticks += began.elapsed();
@@ -97,7 +124,11 @@ fn write(folder: &Path, scenario: Scenario, seconds: u64) -> Port {
     }
     pin(&mut writer, &sources);
     let status = writer.finish();
-    report(&cost, status.row_bytes, seconds, status.pin_bytes, sources.iter().map(|s| s.last.len() * s.row.len()).sum());
+    let pinned = sources
+        .iter()
+        .map(|source| source.last.len() * source.row.len())
+        .sum();
+    report(&cost, &status, sizes(folder), seconds, pinned);
     ports[0].clone()
 }
 
@@ -128,7 +159,9 @@ fn open(host: &Simulator, ports: &[Port], writer: &mut Writer) -> Vec<Opening> {
 impl Opening {
     /// A read begins up to 60 us late and takes up to a third longer, so that times are no easier than real ones.
     fn window(&self, at: u64, noise: &mut u64) -> Window {
-        *noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *noise = noise
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let began = at + (*noise >> 33) % 60_000;
         Window {
             began,
@@ -169,18 +202,34 @@ fn pin(writer: &mut Writer, sources: &[Opening]) {
             rows: &source.last,
         })
         .collect();
-    let began = Instant::now();
+    let began = Stopwatch::start();
     writer.pin(&record, &rows).expect("the pin is written");
     println!("a pin of {PINNED} rows a track: {:.1?} to write", began.elapsed());
 }
 
-fn report(cost: &Cost, bytes: u64, seconds: u64, pin_bytes: u64, pinned: usize) {
+/// Bytes of segments and of logs.
+fn sizes(folder: &Path) -> (u64, u64) {
+    let files = std::fs::read_dir(folder.join("rows")).expect("the archive has rows");
+    files
+        .map(|file| file.expect("it is readable"))
+        .fold((0, 0), |(segments, logs), file| {
+            let bytes = file.metadata().expect("it is readable").len();
+            match file.path().extension() {
+                Some(extension) if extension == "log" => (segments, logs + bytes),
+                _ => (segments + bytes, logs),
+            }
+        })
+}
+
+fn report(cost: &Cost, status: &Status, sizes: (u64, u64), seconds: u64, pinned: usize) {
     let share = |taken: Duration| taken.as_secs_f64() / seconds as f64 * 100.0;
+    let sealed = cost.samples as f64 * status.recorded.as_secs_f64() / seconds as f64;
     println!(
-        "{} samples at 1 s, {:.1} MB: {:.3} bytes a sample, extremes included",
+        "{} samples at 1 s: {:.1} MB sealed, {:.3} bytes a sample, extremes included; {:.1} MB of log",
         cost.samples,
-        bytes as f64 / 1e6,
-        bytes as f64 / cost.samples as f64
+        sizes.0 as f64 / 1e6,
+        sizes.0 as f64 / sealed,
+        sizes.1 as f64 / 1e6,
     );
     println!(
         "writing: {:.3} % of a core ({:.3} % thinning out, {:.3} % disk and blocks), longest tick {:.1?}",
@@ -189,7 +238,10 @@ fn report(cost: &Cost, bytes: u64, seconds: u64, pin_bytes: u64, pinned: usize) 
         share(cost.ticks),
         cost.longest_tick
     );
-    println!("pinned at full rate: {:.3} bytes a sample", pin_bytes as f64 / pinned as f64);
+    println!(
+        "pinned at full rate: {:.3} bytes a sample",
+        status.pin_bytes as f64 / pinned as f64
+    );
 }
 
 fn look_up(folder: &Path, port: &Port, seconds: u64) {
@@ -203,12 +255,23 @@ fn look_up(folder: &Path, port: &Port, seconds: u64) {
         from: WALL,
         to: end,
     };
-    let name = archive.tracks().iter().find(|span| span.track.source == SourceKind::Ethtool).expect("a track").track.columns[0]
+    let name = archive
+        .tracks()
+        .iter()
+        .find(|span| span.track.source == SourceKind::Ethtool)
+        .expect("a track")
+        .track
+        .columns[0]
         .name
         .to_string();
     let one = [name.as_str()];
-    let found = timed("one counter over all of it", || archive.rows(&Query { columns: &one, ..day }));
-    println!("  {} rows", found.rows.iter().map(|rows| rows.times.len()).sum::<usize>());
+    let found = timed("one counter over all of it", || {
+        archive.rows(&Query { columns: &one, ..day })
+    });
+    println!(
+        "  {} rows",
+        found.rows.iter().map(|rows| rows.times.len()).sum::<usize>()
+    );
     let from = WALL + (seconds * SECOND / 2).cast_signed();
     let minute = Query {
         from,
@@ -219,18 +282,32 @@ fn look_up(folder: &Path, port: &Port, seconds: u64) {
     timed("one minute of everything", || {
         for span in archive.tracks() {
             let (port, source) = (&span.track.port, span.track.source);
-            assert!(!archive.rows(&Query { port, source, ..minute }).rows.is_empty());
+            assert!(
+                !archive
+                    .rows(&Query {
+                        port,
+                        source,
+                        ..minute
+                    })
+                    .rows
+                    .is_empty()
+            );
         }
     });
-    let pin = timed("open a pin", || Archive::open_pin(folder, "full-rate").expect("it opens"));
+    let pin = timed("open a pin", || {
+        Archive::open_pin(folder, "full-rate").expect("it opens")
+    });
     let found = timed("all rows of a source of a pin", || pin.rows(&day));
-    println!("  {} rows", found.rows.iter().map(|rows| rows.times.len()).sum::<usize>());
+    println!(
+        "  {} rows",
+        found.rows.iter().map(|rows| rows.times.len()).sum::<usize>()
+    );
 }
 
 fn timed<T>(what: &str, run: impl Fn() -> T) -> T {
     let mut taken: Vec<Duration> = Vec::new();
     loop {
-        let began = Instant::now();
+        let began = Stopwatch::start();
         let done = run();
         taken.push(began.elapsed());
         if taken.len() == 9 {

@@ -7,7 +7,7 @@ use crate::damage::{Cause, Damage, OpenError};
 use crate::files::{self, Disk, Folder, Source};
 use crate::frame::Kind;
 use crate::layout::{self, Numbered};
-use crate::log::LogRows;
+use crate::logged::Logged;
 use crate::record::Record;
 use crate::segments::SealMeta;
 use crate::time::{micros, nanos};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// What was in an archive when it was opened. It stays readable while its writer goes on and lets go of the oldest.
 pub struct Archive {
     pub(crate) files: Vec<OpenFile>,
-    pub(crate) logs: Vec<OpenLog>,
+    pub(crate) logs: Vec<Logged>,
     pub(crate) tracks: BTreeMap<TrackId, Arc<Track>>,
     /// In the order in which the rows were written.
     pub(crate) blocks: Vec<Block>,
@@ -32,13 +32,6 @@ pub struct Archive {
 pub(crate) struct OpenFile {
     pub(crate) name: String,
     pub(crate) source: Box<dyn Source>,
-}
-
-/// A log, which is in memory as a whole.
-pub(crate) struct OpenLog {
-    pub(crate) name: String,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) contents: Contents,
 }
 
 /// A block that can be read.
@@ -127,12 +120,7 @@ impl Archive {
                 continue;
             };
             let bytes = source.read().map_err(OpenError::io(format!("read {name}")))?;
-            let contents = Contents::scan(&name, &bytes)?;
-            self.logs.push(OpenLog {
-                name,
-                bytes,
-                contents,
-            });
+            self.logs.push(Logged::new(name, bytes)?);
         }
         Ok(())
     }
@@ -168,7 +156,8 @@ impl Archive {
             newest.insert(record.id.clone(), record);
         }
         self.records = newest.into_values().collect();
-        self.records.sort_by(|a, b| (a.began, &a.id).cmp(&(b.began, &b.id)));
+        self.records
+            .sort_by(|a, b| (a.began, &a.id).cmp(&(b.began, &b.id)));
         Ok(())
     }
 
@@ -221,8 +210,8 @@ impl Archive {
 
     fn define_from_logs(&mut self) {
         for log in &self.logs {
-            self.damages.extend(log.contents.damages.iter().cloned());
-            for (id, definition) in LogRows::new(&log.bytes, &log.contents.entries).definitions {
+            self.damages.extend(log.damages.iter().cloned());
+            for (id, definition) in log.definitions() {
                 if let Ok(track) = Track::decode(definition) {
                     self.tracks.entry(id).or_insert_with(|| Arc::new(track));
                 }
@@ -269,10 +258,15 @@ impl Archive {
     pub fn tracks(&self) -> Vec<TrackSpan> {
         let mut spans: BTreeMap<TrackId, TrackSpan> = BTreeMap::new();
         for block in &self.blocks {
-            self.widen(&mut spans, block.meta.track, block.meta.wall, block.meta.rows.into());
+            self.widen(
+                &mut spans,
+                block.meta.track,
+                block.meta.wall,
+                block.meta.rows.into(),
+            );
         }
         for log in &self.logs {
-            for (track, wall) in log.spans() {
+            for (track, wall) in spans_of(log) {
                 self.widen(&mut spans, track, wall, 0);
             }
         }
@@ -301,7 +295,9 @@ impl Archive {
 
     /// The newest version of every record that was going on at some time of `from..=to`, by the time they began.
     pub fn records(&self, from: i64, to: i64) -> impl Iterator<Item = &Record> {
-        self.records.iter().filter(move |record| record.overlaps(from, to))
+        self.records
+            .iter()
+            .filter(move |record| record.overlaps(from, to))
     }
 
     /// The newest version of the record of this id.
@@ -317,21 +313,15 @@ impl Archive {
     }
 }
 
-impl OpenLog {
-    /// First and last wall time of each track's rows.
-    fn spans(&self) -> Vec<(TrackId, (i64, i64))> {
-        let rows = LogRows::new(&self.bytes, &self.contents.entries);
-        let mut spans: BTreeMap<TrackId, (i64, i64)> = BTreeMap::new();
-        for frame in rows.frames {
-            let meta = frame.meta;
-            let (first, last) = (meta.offset.wall(meta.first), meta.offset.wall(meta.last));
-            for (track, _) in crate::row::each(frame.body).flatten() {
-                let span = spans.entry(track).or_insert((first, last));
-                *span = (span.0.min(first), span.1.max(last));
-            }
-        }
-        spans.into_iter().collect()
+/// First and last wall time of each track's rows in a log.
+fn spans_of(log: &Logged) -> BTreeMap<TrackId, (i64, i64)> {
+    let mut spans = BTreeMap::new();
+    for row in log.rows(|_| true).flatten() {
+        let (first, last) = row.meta.wall();
+        let span: &mut (i64, i64) = spans.entry(row.track).or_insert((first, last));
+        *span = (span.0.min(first), span.1.max(last));
     }
+    spans
 }
 
 fn of_kind(contents: &Contents, kind: Kind) -> impl Iterator<Item = &Entry> {

@@ -2,14 +2,14 @@
 
 use crate::bytes::{Input, Malformed, put_count};
 use crate::column;
-use crate::row::{Cells, WITH_EXTREMES};
+use crate::row::{Unpacked, WITH_EXTREMES};
 use crate::time::{Epoch, Offset, Span};
 use crate::track::TrackId;
 use std::io;
 
 /// Columns before those of the track: when the read began, how long it took, how far the wall clock was off.
 const TIMES: usize = 3;
-/// Cells of a block at most, times not counted, unless one row has more.
+/// Unpacked of a block at most, times not counted, unless one row has more.
 const MOST_CELLS: usize = 2 << 20;
 /// Rows of a block at most.
 const MOST_ROWS: usize = 1 << 16;
@@ -97,13 +97,16 @@ impl Table {
     }
 
     /// True if a row of so many cells should begin another block.
-    pub(crate) fn is_full_for(&self, row: &Cells) -> bool {
+    pub(crate) fn is_full_for(&self, row: &Unpacked) -> bool {
         let rows = self.rows();
         let cells = self.cells.len().max(row.cells.len());
-        rows > 0 && (rows >= MOST_ROWS || (rows + 1).saturating_mul(cells) > MOST_CELLS || row.columns != self.columns)
+        rows > 0
+            && (rows >= MOST_ROWS
+                || (rows + 1).saturating_mul(cells) > MOST_CELLS
+                || row.columns != self.columns)
     }
 
-    pub(crate) fn push(&mut self, row: &Cells, offset: Offset) {
+    pub(crate) fn push(&mut self, row: &Unpacked, offset: Offset) {
         let rows = self.rows();
         self.columns = row.columns;
         while self.cells.len() < row.cells.len() {
@@ -122,7 +125,10 @@ impl Table {
             self.first = midpoint;
         }
         let wall = offset.wall(midpoint);
-        self.wall = Some(self.wall.map_or((wall, wall), |(low, high)| (low.min(wall), high.max(wall))));
+        self.wall = Some(
+            self.wall
+                .map_or((wall, wall), |(low, high)| (low.min(wall), high.max(wall))),
+        );
     }
 
     /// The block; `None` if there is no row.
@@ -218,7 +224,10 @@ pub(crate) fn decode(meta: &Meta, body: &[u8], wanted: &[usize]) -> Result<Decod
             .into_iter()
             .map(|offset| Offset(offset.cast_signed()))
             .collect(),
-        columns: wanted.iter().map(|column| of_column(*column)).collect::<Result<_, _>>()?,
+        columns: wanted
+            .iter()
+            .map(|column| of_column(*column))
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -263,13 +272,13 @@ mod tests {
 
     const EPOCH: Epoch = Epoch([7; 16]);
 
-    fn cells(began: u64, values: &[u64], with_extremes: bool) -> Cells {
+    fn cells(began: u64, values: &[u64], with_extremes: bool) -> Unpacked {
         let mut cells = values.to_vec();
         if with_extremes {
             cells.extend(values.iter().map(|value| value % 5));
             cells.extend(values.iter().map(|value| value % 7));
         }
-        Cells {
+        Unpacked {
             began,
             length: 3,
             columns: values.len(),
@@ -277,7 +286,7 @@ mod tests {
         }
     }
 
-    fn block(rows: &[Cells]) -> (Meta, Vec<u8>) {
+    fn block(rows: &[Unpacked]) -> (Meta, Vec<u8>) {
         let mut table = Table::default();
         for row in rows {
             table.push(row, Offset(100));
@@ -292,7 +301,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_block_comes_back(rows in vec((any::<u32>(), vec(any::<u64>(), 4), any::<bool>()), 1..50)) {
-            let rows: Vec<Cells> = rows.iter().map(|(began, values, extremes)| cells((*began).into(), values, *extremes)).collect();
+            let rows: Vec<Unpacked> = rows.iter().map(|(began, values, extremes)| cells((*began).into(), values, *extremes)).collect();
             let (meta, body) = block(&rows);
             prop_assert_eq!(Meta::decode(&meta.encode()), Ok(meta));
             let decoded = decode(&meta, &body, &[3, 0]).expect("it is whole");

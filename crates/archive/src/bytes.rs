@@ -65,10 +65,7 @@ impl<'a> Input<'a> {
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (taken, rest) = self
-            .0
-            .split_first_chunk()
-            .ok_or(Malformed("it ends too early"))?;
+        let (taken, rest) = self.0.split_first_chunk().ok_or(Malformed("it ends too early"))?;
         self.0 = rest;
         Ok(*taken)
     }

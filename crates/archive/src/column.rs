@@ -85,7 +85,11 @@ pub(crate) fn decode(bytes: &[u8], rows: usize) -> Result<Vec<u64>, Malformed> {
     if width > 8 {
         return Err(Malformed("a column is wider than 64 bits"));
     }
-    let forecast = if tag & 1 == 0 { Forecast::Delta } else { Forecast::Growth };
+    let forecast = if tag & 1 == 0 {
+        Forecast::Delta
+    } else {
+        Forecast::Growth
+    };
     let mut values = Vec::with_capacity(rows);
     let mut last = 0_u64;
     for _ in 0..forecast.seeds().min(rows) {
@@ -97,18 +101,30 @@ pub(crate) fn decode(bytes: &[u8], rows: usize) -> Result<Vec<u64>, Malformed> {
     if !input.is_empty() {
         return Err(Malformed("a column has more than its rows"));
     }
+    if width == 0 && forecast == Forecast::Delta {
+        // Most columns stand still.
+        values.resize(rows, last);
+        return Ok(values);
+    }
     values.resize(rows, 0);
-    let seeds = rows - differences;
+    let (seeds, rest) = values.split_at_mut(rows - differences);
     for plane in planes.chunks_exact(differences.max(1)) {
-        for (value, byte) in values[seeds..].iter_mut().zip(plane) {
+        for (value, byte) in rest.iter_mut().zip(plane) {
             *value = *value << 8 | u64::from(*byte);
         }
     }
-    for i in seeds..rows {
-        let before = if i >= 2 { values[i - 2] } else { 0 };
-        values[i] = forecast
-            .of(before, values[i - 1])
-            .wrapping_add(unzigzag(values[i]));
+    let mut step = match seeds {
+        [before, last] => last.wrapping_sub(*before),
+        _ => 0,
+    };
+    for value in rest {
+        let difference = unzigzag(*value);
+        step = match forecast {
+            Forecast::Delta => difference,
+            Forecast::Growth => step.wrapping_add(difference),
+        };
+        last = last.wrapping_add(step);
+        *value = last;
     }
     Ok(values)
 }

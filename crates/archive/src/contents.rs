@@ -5,6 +5,7 @@ use crate::bytes::{Input, Malformed, put_bytes, put_varint};
 use crate::damage::{Cause, Damage, OpenError};
 use crate::files::Source;
 use crate::frame::{self, FORMAT, Found, Frames, Kind};
+use std::ops::Range;
 
 /// One frame of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,14 @@ pub(crate) struct Entry {
     /// Bytes of the frame.
     pub(crate) length: u64,
     pub(crate) meta: Vec<u8>,
+}
+
+impl Entry {
+    /// Where the body is, in a file that is in memory as a whole.
+    pub(crate) fn body(&self) -> Range<usize> {
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        place(self.at) + frame::head_length(self.meta.len())..place(self.at + self.length)
+    }
 }
 
 /// The frames of a file.
@@ -62,7 +71,7 @@ impl Contents {
         Ok(contents)
     }
 
-    fn damaged(&mut self, file: &str, at: &std::ops::Range<usize>, why: &str) {
+    fn damaged(&mut self, file: &str, at: &Range<usize>, why: &str) {
         self.damages.push(Damage {
             file: file.to_owned(),
             at: at.start as u64,
@@ -238,7 +247,14 @@ mod tests {
             let mut damaged = file.clone();
             damaged[at] ^= 0x10;
             let loaded = Contents::load("f", &Bytes(damaged)).expect("this format");
-            assert_eq!(loaded.entries.iter().filter(|entry| entry.kind == Kind::Block).count(), 20);
+            assert_eq!(
+                loaded
+                    .entries
+                    .iter()
+                    .filter(|entry| entry.kind == Kind::Block)
+                    .count(),
+                20
+            );
         }
     }
 

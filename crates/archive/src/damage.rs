@@ -33,7 +33,9 @@ impl fmt::Display for Damage {
             Cause::Torn => "were not written to the end",
             Cause::Damaged => "cannot be read",
         };
-        let Self { file, at, bytes, why, .. } = self;
+        let Self {
+            file, at, bytes, why, ..
+        } = self;
         write!(f, "{file}: {bytes} bytes at {at} {what}: {why}")
     }
 }
@@ -44,7 +46,8 @@ pub enum OpenError {
     /// Another version of Rocewatch wrote it.
     #[error(
         "{file} is of format {found}, and this version of rocewatch reads format {} only: use the version that wrote \
-         it, or give the agent another folder", crate::frame::FORMAT
+         it, or give the agent another folder",
+        crate::frame::FORMAT
     )]
     Format {
         /// The file.

@@ -14,7 +14,7 @@ const MAGIC: [u8; 3] = [0xf5, b'R', b'W'];
 const FIXED: usize = 16;
 const CHECKSUM: usize = 4;
 /// The longest head that anything writes.
-pub(crate) const MOST_HEAD: usize = FIXED + CHECKSUM + MOST_META;
+pub(crate) const MOST_HEAD: usize = head_length(MOST_META);
 const MOST_META: usize = 512;
 /// No body is longer; a length beyond it is damage.
 pub(crate) const MOST_BODY: usize = 64 << 20;
@@ -59,7 +59,10 @@ impl Kind {
 /// # Panics
 /// If `meta` or `body` exceed what a reader accepts.
 pub(crate) fn put(out: &mut Vec<u8>, kind: Kind, meta: &[u8], body: &[u8]) {
-    assert!(meta.len() <= MOST_META && body.len() <= MOST_BODY, "a frame is too long");
+    assert!(
+        meta.len() <= MOST_META && body.len() <= MOST_BODY,
+        "a frame is too long"
+    );
     let start = out.len();
     out.extend_from_slice(&MAGIC);
     out.extend_from_slice(&[FORMAT, kind as u8, 0]);
@@ -71,6 +74,11 @@ pub(crate) fn put(out: &mut Vec<u8>, kind: Kind, meta: &[u8], body: &[u8]) {
     let head = crc32fast::hash(&out[start..]);
     out.extend_from_slice(&head.to_le_bytes());
     out.extend_from_slice(body);
+}
+
+/// Length of the head of a frame with so many bytes of meta.
+pub(crate) const fn head_length(meta: usize) -> usize {
+    FIXED + meta + CHECKSUM
 }
 
 /// A frame's head, checked.
@@ -122,7 +130,7 @@ pub(crate) fn head(bytes: &[u8]) -> Result<Head<'_>, Malformed> {
         version,
         kind,
         meta,
-        length: checked + CHECKSUM,
+        length: head_length(meta_length),
         body,
         body_checksum,
     })
@@ -131,9 +139,7 @@ pub(crate) fn head(bytes: &[u8]) -> Result<Head<'_>, Malformed> {
 /// The head and body of a frame at the beginning of `bytes`, which are one frame and no more.
 pub(crate) fn whole(bytes: &[u8]) -> Result<(Head<'_>, &[u8]), Malformed> {
     let head = head(bytes)?;
-    let body = bytes
-        .get(head.length..)
-        .ok_or(Malformed("it ends too early"))?;
+    let body = bytes.get(head.length..).ok_or(Malformed("it ends too early"))?;
     if head.fits(body) {
         Ok((head, body))
     } else {

@@ -42,7 +42,12 @@ impl Numbered {
         let mut numbers: Vec<u64> = disk
             .list(self.folder())?
             .iter()
-            .filter_map(|name| name.strip_suffix(self.extension())?.strip_suffix('.')?.parse().ok())
+            .filter_map(|name| {
+                name.strip_suffix(self.extension())?
+                    .strip_suffix('.')?
+                    .parse()
+                    .ok()
+            })
             .collect();
         numbers.sort_unstable();
         Ok(numbers)

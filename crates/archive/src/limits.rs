@@ -27,12 +27,12 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             bytes: 2 << 30,
-            recorded: Duration::from_hours(7 * 24),
+            recorded: Duration::from_secs(7 * 24 * 3_600),
             record_bytes: 64 << 20,
             pin_bytes: 512 << 20,
             waiting_bytes: 16 << 20,
             sync: Duration::from_secs(5),
-            seal: Duration::from_mins(10),
+            seal: Duration::from_secs(600),
         }
     }
 }
@@ -40,7 +40,7 @@ impl Default for Limits {
 /// Segments of which the limit in bytes, and that in time, are made up at least.
 const SEGMENTS: u32 = 28;
 /// No segment or log is smaller, however low the limit.
-const SMALLEST_SEGMENT: u64 = 64 << 10;
+const SMALLEST_SEGMENT: u64 = 16 << 10;
 /// No segment or log is larger, however high the limit.
 const LARGEST_SEGMENT: u64 = 16 << 20;
 

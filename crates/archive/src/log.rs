@@ -56,7 +56,10 @@ impl Batch {
         }
         self.rows += 1;
         let at = second.span.midpoint();
-        self.times = Some(self.times.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
+        self.times = Some(
+            self.times
+                .map_or((at, at), |(first, last)| (first.min(at), last.max(at))),
+        );
     }
 
     /// The frame of these rows; `None` if there are none.
@@ -207,7 +210,9 @@ impl Log {
     fn write_one(&mut self, waiting: &Waiting) -> io::Result<()> {
         let current = match &mut self.current {
             Some(current) => current,
-            None => self.current.insert(Current::create(&*self.disk, self.next, waiting.first)?),
+            None => self
+                .current
+                .insert(Current::create(&*self.disk, self.next, waiting.first)?),
         };
         let written = current.append(waiting);
         if current.tail.is_broken() {
@@ -281,58 +286,4 @@ impl Current {
         }
         Ok(())
     }
-}
-
-/// A log as it is read: for sealing, and for looking up what is not sealed yet.
-pub(crate) struct LogRows<'a> {
-    /// Definitions by the id that they hash to.
-    pub(crate) definitions: Vec<(TrackId, &'a [u8])>,
-    /// Frames of rows, in the order in which they were written.
-    pub(crate) frames: Vec<RowsFrame<'a>>,
-}
-
-/// One frame of rows.
-#[derive(Clone, Copy)]
-pub(crate) struct RowsFrame<'a> {
-    pub(crate) meta: row::Meta,
-    pub(crate) body: &'a [u8],
-    /// Where the frame is in its file.
-    pub(crate) at: u64,
-}
-
-impl<'a> LogRows<'a> {
-    /// Takes the frames of a log apart, which `entries` are.
-    pub(crate) fn new(bytes: &'a [u8], entries: &[crate::contents::Entry]) -> Self {
-        let mut rows = Self {
-            definitions: Vec::new(),
-            frames: Vec::new(),
-        };
-        for entry in entries {
-            let Some((head, body)) = part(bytes, entry) else {
-                continue;
-            };
-            if entry.kind == Kind::Track {
-                let id = track::id_of(body);
-                if rows.definitions.iter().all(|(known, _)| *known != id) {
-                    rows.definitions.push((id, body));
-                }
-            } else if let (Kind::Rows, Ok(meta)) = (entry.kind, row::Meta::decode(head)) {
-                rows.frames.push(RowsFrame {
-                    meta,
-                    body,
-                    at: entry.at,
-                });
-            }
-        }
-        rows
-    }
-}
-
-/// Meta and body of a frame that was checked before.
-fn part<'a>(bytes: &'a [u8], entry: &crate::contents::Entry) -> Option<(&'a [u8], &'a [u8])> {
-    let start = usize::try_from(entry.at).ok()?;
-    let end = start.checked_add(usize::try_from(entry.length).ok()?)?;
-    let whole = bytes.get(start..end)?;
-    let head = frame::head(whole).ok()?;
-    Some((head.meta, whole.get(head.length..)?))
 }

@@ -8,7 +8,7 @@ use crate::frame::{self, Kind};
 use crate::layout::{self, PINS};
 use crate::log::put_definition;
 use crate::record::{Record, Refused};
-use crate::row::{self, Cells};
+use crate::row::{self, Unpacked};
 use crate::seal::Blocks;
 use crate::tail::Tail;
 use crate::time::{Epoch, Offset, Span};
@@ -79,7 +79,12 @@ impl Pins {
     }
 
     /// Writes a pin as a whole or not at all, then lets go of the oldest others until the limit is kept.
-    pub(crate) fn put(&mut self, record: &Record, rows: &[FullRate<'_>], clocks: Clocks) -> Result<(), PinError> {
+    pub(crate) fn put(
+        &mut self,
+        record: &Record,
+        rows: &[FullRate<'_>],
+        clocks: Clocks,
+    ) -> Result<(), PinError> {
         record.check()?;
         let bytes = encode(record, rows, clocks)?;
         let (path, new) = (layout::pin(&record.id), format!("{PINS}/new"));
@@ -116,7 +121,9 @@ impl Pins {
 fn look(disk: &dyn Disk, id: String) -> Result<Kept, OpenError> {
     let path = layout::pin(&id);
     let source = disk.open(&path).map_err(OpenError::io(format!("open {path}")))?;
-    let bytes = source.length().map_err(OpenError::io(format!("measure {path}")))?;
+    let bytes = source
+        .length()
+        .map_err(OpenError::io(format!("measure {path}")))?;
     let contents = Contents::load(&path, &*source)?;
     // One whose record is damaged is the first to go.
     let began = contents
@@ -159,7 +166,7 @@ fn blocks(
     let mut blocks = Blocks::new(0, rows.track.id(), compressor, &mut made);
     for row in rows.rows {
         let span = Span::around(row.window);
-        let cells = Cells {
+        let cells = Unpacked {
             began: span.began,
             length: span.length,
             columns: row.values.len(),

@@ -1,18 +1,19 @@
 //! Looking rows up.
 
-use crate::archive::{Archive, Block, OpenLog, damage, range};
+use crate::archive::{Archive, Block, damage, range};
 use crate::block;
 use crate::bytes::Malformed;
 use crate::contents;
-use crate::damage::{Cause, Damage};
-use crate::log::LogRows;
+use crate::damage::Damage;
+use crate::logged::Logged;
 use crate::rate::Code;
-use crate::row::{self, Cells};
+use crate::row::{self, Unpacked};
 use crate::second::Extremes;
 use crate::time::{Epoch, Offset, Span, nanos};
 use crate::track::{Track, TrackId};
 use model::{PortId, SourceKind};
 use ring::Window;
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -131,7 +132,11 @@ impl Archive {
         let columns: Vec<usize> = if query.columns.is_empty() {
             (0..track.columns.len()).collect()
         } else {
-            query.columns.iter().filter_map(|name| track.column(name)).collect()
+            query
+                .columns
+                .iter()
+                .filter_map(|name| track.column(name))
+                .collect()
         };
         (!columns.is_empty()).then(|| Wanted {
             track: Arc::clone(track),
@@ -154,7 +159,10 @@ impl Archive {
             values.extremes = if low.is_empty() {
                 vec![None; value.len()]
             } else {
-                low.into_iter().zip(high).map(|(low, high)| extremes(low, high)).collect()
+                low.into_iter()
+                    .zip(high)
+                    .map(|(low, high)| extremes(low, high))
+                    .collect()
             };
             values.values = value;
         }
@@ -162,34 +170,26 @@ impl Archive {
     }
 
     /// The rows of a log, which is in memory and was checked.
-    fn log_rows(&self, log: &OpenLog, query: &Query<'_>, damages: &mut Vec<Damage>) -> Vec<Rows> {
+    fn log_rows(&self, log: &Logged, query: &Query<'_>, damages: &mut Vec<Damage>) -> Vec<Rows> {
         let (from, to) = range(query.from, query.to);
+        let in_range = |meta: &row::Meta| {
+            let (first, last) = meta.wall();
+            first <= to && last >= from
+        };
+        let mut wanted = HashMap::new();
         let mut found: Vec<Rows> = Vec::new();
-        let mut cells = Cells::default();
-        let frames = LogRows::new(&log.bytes, &log.contents.entries).frames;
-        for frame in frames {
-            let offset = frame.meta.offset;
-            if offset.wall(frame.meta.first) > to || offset.wall(frame.meta.last) < from {
-                continue;
-            }
-            for row in row::each(frame.body) {
-                let taken = row.and_then(|(track, bytes)| {
-                    let Some(wanted) = self.wanted(track, query) else {
-                        return Ok(());
-                    };
-                    row::decode(bytes, &mut cells)?;
-                    wanted.take(&cells, frame.meta, &mut found)
-                });
-                if let Err(Malformed(why)) = taken {
-                    damages.push(Damage {
-                        file: log.name.clone(),
-                        at: frame.at,
-                        bytes: frame.body.len() as u64,
-                        cause: Cause::Damaged,
-                        why: why.to_owned(),
-                    });
-                }
-            }
+        let mut cells = Unpacked::default();
+        for row in log.rows(in_range) {
+            let taken = row.and_then(|row| {
+                let wanted = wanted
+                    .entry(row.track)
+                    .or_insert_with(|| self.wanted(row.track, query));
+                let Some(wanted) = wanted else { return Ok(()) };
+                row::decode(row.bytes, &mut cells)
+                    .and_then(|()| wanted.take(&cells, row.meta, &mut found))
+                    .map_err(|why| log.damage(row.at, row.bytes.len(), why))
+            });
+            damages.extend(taken.err());
         }
         for rows in &mut found {
             rows.keep(from, to);
@@ -228,7 +228,7 @@ impl Wanted {
     }
 
     /// Adds a row of a log to what was found so far.
-    fn take(&self, row: &Cells, meta: row::Meta, found: &mut Vec<Rows>) -> Result<(), Malformed> {
+    fn take(&self, row: &Unpacked, meta: row::Meta, found: &mut Vec<Rows>) -> Result<(), Malformed> {
         let width = self.track.columns.len();
         if row.columns != width {
             return Err(Malformed("a row has not the columns of its track"));

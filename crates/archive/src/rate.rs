@@ -71,7 +71,10 @@ mod tests {
         for value in 0..=4096 {
             assert!(Code::down(value).value() <= value);
             if value <= EXACT || value % 2 == 0 {
-                assert_eq!((Code::down(value).value(), Code::up(value).value()), (value, value));
+                assert_eq!(
+                    (Code::down(value).value(), Code::up(value).value()),
+                    (value, value)
+                );
             }
         }
     }

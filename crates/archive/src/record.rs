@@ -123,7 +123,10 @@ impl Records {
             self.finish();
             self.next = number + 1;
             let path = Numbered::Records.path(number);
-            let source = self.disk.open(&path).map_err(OpenError::io(format!("open {path}")))?;
+            let source = self
+                .disk
+                .open(&path)
+                .map_err(OpenError::io(format!("open {path}")))?;
             let contents = Contents::load(&path, &*source)?;
             damages.extend(contents.damages);
             match Tail::open(&*self.disk, &path, contents.end) {
@@ -163,11 +166,7 @@ impl Records {
         while let Some(frame) = self.waiting.front() {
             let (_, tail) = match &mut self.current {
                 Some(current) => current,
-                None => {
-                    let tail = Tail::open(&*self.disk, &Numbered::Records.path(self.next), 0)?;
-                    self.named = false;
-                    self.current.insert((self.next, tail))
-                }
+                None => self.current.insert(create(&*self.disk, self.next)?),
             };
             let written = tail.append(frame);
             if written.is_ok() {
@@ -213,6 +212,7 @@ impl Records {
         if let Some((number, tail)) = self.current.take() {
             self.finished.push_back((number, tail.length()));
             self.next = number + 1;
+            self.named = false;
         }
     }
 
@@ -226,6 +226,10 @@ impl Records {
         }
         Ok(())
     }
+}
+
+fn create(disk: &dyn Disk, number: u64) -> io::Result<(u64, Tail)> {
+    Ok((number, Tail::open(disk, &Numbered::Records.path(number), 0)?))
 }
 
 #[cfg(test)]

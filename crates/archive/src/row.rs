@@ -9,7 +9,7 @@ use crate::second::{Extremes, Second};
 use crate::time::{Epoch, Offset, Span};
 use crate::track::TrackId;
 
-/// Cells that a column has in a row with extremes: value, low, high.
+/// Unpacked that a column has in a row with extremes: value, low, high.
 pub(crate) const WITH_EXTREMES: usize = 3;
 
 /// What the rows of one frame share.
@@ -23,6 +23,11 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
+    /// First and last wall time, in microseconds.
+    pub(crate) fn wall(&self) -> (i64, i64) {
+        (self.offset.wall(self.first), self.offset.wall(self.last))
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = self.epoch.0.to_vec();
         out.extend_from_slice(&self.offset.0.to_le_bytes());
@@ -44,7 +49,7 @@ impl Meta {
 
 /// A row that was read back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cells {
+pub(crate) struct Unpacked {
     pub(crate) began: u64,
     pub(crate) length: u64,
     pub(crate) columns: usize,
@@ -52,7 +57,7 @@ pub(crate) struct Cells {
     pub(crate) cells: Vec<u64>,
 }
 
-impl Cells {
+impl Unpacked {
     pub(crate) fn span(&self) -> Span {
         Span {
             began: self.began,
@@ -103,7 +108,7 @@ pub(crate) fn each(body: &[u8]) -> impl Iterator<Item = Result<(TrackId, &[u8]),
 }
 
 /// Decodes a row into `row`.
-pub(crate) fn decode(bytes: &[u8], row: &mut Cells) -> Result<(), Malformed> {
+pub(crate) fn decode(bytes: &[u8], row: &mut Unpacked) -> Result<(), Malformed> {
     let mut input = Input::new(bytes);
     row.began = input.varint()?;
     row.length = input.varint()?;
@@ -131,11 +136,16 @@ mod tests {
     use proptest::prelude::*;
 
     fn put_row(out: &mut Vec<u8>, track: u64, values: &[u64], extremes: Option<&[Option<Extremes>]>) {
-        let span = Span {
-            began: 5,
-            length: 2,
-        };
-        put(out, TrackId(track), &Second { span, values, extremes });
+        let span = Span { began: 5, length: 2 };
+        put(
+            out,
+            TrackId(track),
+            &Second {
+                span,
+                values,
+                extremes,
+            },
+        );
     }
 
     proptest! {
@@ -145,7 +155,7 @@ mod tests {
             for (track, values) in &rows {
                 put_row(&mut out, *track, values, None);
             }
-            let mut row = Cells::default();
+            let mut row = Unpacked::default();
             let mut found = Vec::new();
             for one in each(&out) {
                 let (track, bytes) = one.expect("it is whole");
@@ -158,7 +168,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_rows_or_refused(bytes: Vec<u8>) {
-            let mut row = Cells::default();
+            let mut row = Unpacked::default();
             let _ = decode(&bytes, &mut row);
             let _ = Meta::decode(&bytes);
             for one in each(&bytes).flatten() {
@@ -172,7 +182,7 @@ mod tests {
         let mut out = Vec::new();
         let extremes = [None, Some(Extremes { low: 0, high: 9 })];
         put_row(&mut out, 1, &[3, 4], Some(&extremes));
-        let mut row = Cells::default();
+        let mut row = Unpacked::default();
         let (_, bytes) = each(&out).next().expect("a row").expect("whole");
         decode(bytes, &mut row).expect("it is whole");
         assert_eq!((row.columns, row.cells), (2, vec![3, 4, 0, 1, 0, 10]));

@@ -2,22 +2,19 @@
 
 use crate::block::{self, Compressor, Table};
 use crate::bytes::Malformed;
-use crate::contents::Contents;
-use crate::damage::{Cause, Damage};
-use crate::log::LogRows;
-use crate::row::{self, Cells};
+use crate::damage::Damage;
+use crate::logged::{Logged, LoggedRow};
+use crate::row::{self, Unpacked};
 use crate::time::Epoch;
 use crate::track::TrackId;
 use std::collections::BTreeMap;
 use std::io;
 
 /// What a log becomes.
-pub(crate) struct Sealed {
+pub(crate) struct Sealed<'a> {
     /// Definitions of the tracks that have blocks.
-    pub(crate) definitions: BTreeMap<TrackId, Vec<u8>>,
+    pub(crate) definitions: BTreeMap<TrackId, &'a [u8]>,
     pub(crate) blocks: Vec<(block::Meta, Vec<u8>)>,
-    /// Microseconds from the first to the last row.
-    pub(crate) recorded: u64,
     /// What of the log could not be read.
     pub(crate) damages: Vec<Damage>,
 }
@@ -26,34 +23,31 @@ pub(crate) struct Sealed {
 ///
 /// # Errors
 /// If the compressor fails, for want of memory.
-pub(crate) fn seal(
-    file: &str,
-    number: u64,
-    bytes: &[u8],
-    contents: &Contents,
-    compressor: &mut Compressor,
-) -> io::Result<Sealed> {
-    let log = LogRows::new(bytes, &contents.entries);
+pub(crate) fn seal<'a>(number: u64, log: &'a Logged, compressor: &mut Compressor) -> io::Result<Sealed<'a>> {
     let mut sealed = Sealed {
         definitions: BTreeMap::new(),
         blocks: Vec::new(),
-        recorded: recorded(&log),
-        damages: contents.damages.clone(),
+        damages: log.damages.clone(),
     };
-    let places = locate(file, &log, &mut sealed.damages);
-    for (track, rows) in places {
-        let Some((_, definition)) = log.definitions.iter().find(|(known, _)| *known == track) else {
-            sealed.damages.push(undefined(file, &log, &rows));
+    let mut tracks: BTreeMap<TrackId, Vec<LoggedRow<'_>>> = BTreeMap::new();
+    for row in log.rows(|_| true) {
+        match row {
+            Ok(row) => tracks.entry(row.track).or_default().push(row),
+            Err(damage) => sealed.damages.push(damage),
+        }
+    }
+    for (track, rows) in tracks {
+        let Some(definition) = log.definition(track) else {
+            sealed.damages.push(undefined(log, &rows));
             continue;
         };
-        sealed.definitions.insert(track, definition.to_vec());
+        sealed.definitions.insert(track, definition);
         let mut blocks = Blocks::new(number, track, compressor, &mut sealed.blocks);
-        let mut cells = Cells::default();
-        for (frame, bytes) in rows {
-            let meta = &log.frames[frame].meta;
-            match row::decode(bytes, &mut cells) {
-                Ok(()) => blocks.push(&cells, meta)?,
-                Err(Malformed(why)) => sealed.damages.push(damage(file, &log, frame, bytes.len(), why)),
+        let mut cells = Unpacked::default();
+        for row in rows {
+            match row::decode(row.bytes, &mut cells) {
+                Ok(()) => blocks.push(&cells, &row.meta)?,
+                Err(why) => sealed.damages.push(log.damage(row.at, row.bytes.len(), why)),
             }
         }
         blocks.flush()?;
@@ -61,42 +55,10 @@ pub(crate) fn seal(
     Ok(sealed)
 }
 
-fn recorded(log: &LogRows<'_>) -> u64 {
-    let first = log.frames.iter().map(|frame| frame.meta.first).min();
-    let last = log.frames.iter().map(|frame| frame.meta.last).max();
-    last.unwrap_or(0).saturating_sub(first.unwrap_or(0))
-}
-
-/// The rows of one track: the frame that each is in, and its bytes.
-type Rows<'a> = Vec<(usize, &'a [u8])>;
-
-fn locate<'a>(file: &str, log: &LogRows<'a>, damages: &mut Vec<Damage>) -> BTreeMap<TrackId, Rows<'a>> {
-    let mut places: BTreeMap<TrackId, Rows<'a>> = BTreeMap::new();
-    for (number, frame) in log.frames.iter().enumerate() {
-        for row in row::each(frame.body) {
-            match row {
-                Ok((track, bytes)) => places.entry(track).or_default().push((number, bytes)),
-                Err(Malformed(why)) => damages.push(damage(file, log, number, frame.body.len(), why)),
-            }
-        }
-    }
-    places
-}
-
-fn damage(file: &str, log: &LogRows<'_>, frame: usize, bytes: usize, why: &str) -> Damage {
-    Damage {
-        file: file.to_owned(),
-        at: log.frames[frame].at,
-        bytes: bytes as u64,
-        cause: Cause::Damaged,
-        why: why.to_owned(),
-    }
-}
-
-fn undefined(file: &str, log: &LogRows<'_>, rows: &Rows<'_>) -> Damage {
-    let bytes = rows.iter().map(|(_, bytes)| bytes.len()).sum();
-    let first = rows.first().map_or(0, |(frame, _)| *frame);
-    damage(file, log, first, bytes, "all definitions of a track are damaged")
+fn undefined(log: &Logged, rows: &[LoggedRow<'_>]) -> Damage {
+    let bytes = rows.iter().map(|row| row.bytes.len()).sum();
+    let at = rows.first().map_or(0, |row| row.at);
+    log.damage(at, bytes, Malformed("all definitions of a track are damaged"))
 }
 
 /// The blocks of one track.
@@ -129,7 +91,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    pub(crate) fn push(&mut self, cells: &Cells, meta: &row::Meta) -> io::Result<()> {
+    pub(crate) fn push(&mut self, cells: &Unpacked, meta: &row::Meta) -> io::Result<()> {
         if self.table.is_full_for(cells) || self.epoch.is_some_and(|epoch| epoch != meta.epoch) {
             self.flush()?;
         }

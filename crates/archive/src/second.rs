@@ -36,7 +36,7 @@ pub(crate) struct Second<'a> {
 
 /// Thins the rows of one track out.
 pub(crate) struct Seconds {
-    columns: Box<[Column]>,
+    columns: Box<[Measure]>,
     /// The newest row, and the second that it is of.
     newest: Option<(Window, u64)>,
     values: Box<[u64]>,
@@ -47,15 +47,16 @@ pub(crate) struct Seconds {
     pending: bool,
 }
 
+/// How to tell what a column did from one value to the next.
 #[derive(Clone, Copy)]
-struct Column {
+pub(crate) struct Measure {
     width: Width,
     counts: bool,
 }
 
 impl Seconds {
     pub(crate) fn new(schema: &Schema) -> Self {
-        let columns: Box<[_]> = schema.columns.iter().map(Column::new).collect();
+        let columns: Box<[_]> = schema.columns.iter().map(Measure::new).collect();
         Self {
             values: vec![ABSENT; columns.len()].into(),
             extremes: vec![None; columns.len()].into(),
@@ -68,7 +69,11 @@ impl Seconds {
 
     /// Takes in a row; hands on the second before, if this row begins another.
     pub(crate) fn push(&mut self, window: Window, values: &[u64], hand_on: impl FnOnce(Second<'_>)) {
-        assert_eq!(values.len(), self.columns.len(), "a row has the columns of its track");
+        assert_eq!(
+            values.len(),
+            self.columns.len(),
+            "a row has the columns of its track"
+        );
         let second = window.midpoint() / SECOND;
         if self.newest.is_none_or(|(_, current)| current != second) {
             self.finish(hand_on);
@@ -103,9 +108,9 @@ impl Seconds {
     }
 
     fn note_extremes(&mut self, window: Window, values: &[u64]) {
-        let elapsed = self
-            .newest
-            .map_or(0, |(newest, _)| window.midpoint().saturating_sub(newest.midpoint()));
+        let elapsed = self.newest.map_or(0, |(newest, _)| {
+            window.midpoint().saturating_sub(newest.midpoint())
+        });
         // A rate over a longer time tells nothing of the inside of a second.
         let elapsed = Some(elapsed).filter(|elapsed| (1..=SECOND).contains(elapsed));
         let known = self.columns.iter().zip(&self.values).zip(values);
@@ -117,8 +122,8 @@ impl Seconds {
     }
 }
 
-impl Column {
-    fn new(column: &model::Column) -> Self {
+impl Measure {
+    pub(crate) fn new(column: &model::Column) -> Self {
         let entry = column.meaning.map(|meaning| meaning.entry);
         Self {
             width: entry.map_or(Width::FULL, |entry| entry.width),
@@ -131,7 +136,7 @@ impl Column {
     }
 
     /// What one step tells; nothing where a value is absent or the counter began anew.
-    fn extremes(self, before: u64, value: u64, elapsed: Option<u64>) -> Option<Extremes> {
+    pub(crate) fn extremes(self, before: u64, value: u64, elapsed: Option<u64>) -> Option<Extremes> {
         if self.is_absent(value) {
             return None;
         }
@@ -201,7 +206,13 @@ mod tests {
     fn a_second_is_its_newest_row_and_the_extremes_of_its_rates() {
         let found = play(
             &["unknown"],
-            &[(900, &[10]), (1000, &[10]), (1100, &[40]), (1900, &[48]), (2000, &[50])],
+            &[
+                (900, &[10]),
+                (1000, &[10]),
+                (1100, &[40]),
+                (1900, &[48]),
+                (2000, &[50]),
+            ],
         );
         assert_eq!(
             found,
@@ -242,7 +253,9 @@ mod tests {
             .iter()
             .filter(|driver| driver.name == "mlx5_core")
             .flat_map(|driver| driver.entries)
-            .find(|entry| entry.kind == Kind::Gauge && entry.source == SourceKind::Ethtool && !entry.name.contains('{'))
+            .find(|entry| {
+                entry.kind == Kind::Gauge && entry.source == SourceKind::Ethtool && !entry.name.contains('{')
+            })
             .expect("the catalogue has a gauge")
             .name;
         let schema = track("0000:1a:00.0", SourceKind::Ethtool, &[name]).schema();

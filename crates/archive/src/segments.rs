@@ -8,6 +8,7 @@ use crate::files::Disk;
 use crate::frame::{self, Kind};
 use crate::layout::Numbered;
 use crate::log::put_definition;
+use crate::logged::Logged;
 use crate::seal::{Sealed, seal};
 use crate::tail::Tail;
 use crate::track::TrackId;
@@ -128,22 +129,25 @@ impl Segments {
         finished + self.current.as_ref().map_or(0, |current| current.recorded)
     }
 
-    /// Writes the blocks of log `number`, for good; gives what of the log could not be read.
-    pub(crate) fn seal(&mut self, number: u64, path: &str, bytes: &[u8]) -> io::Result<Vec<Damage>> {
-        let contents = Contents::scan(path, bytes).map_err(io::Error::other)?;
-        let sealed = seal(path, number, bytes, &contents, &mut self.compressor)?;
+    /// Writes the blocks of log `number`, for good; gives what of it could not be read.
+    pub(crate) fn seal(&mut self, number: u64, log: &Logged) -> io::Result<Vec<Damage>> {
+        let sealed = seal(number, log, &mut self.compressor)?;
         if !sealed.blocks.is_empty() {
-            self.write(number, &sealed)?;
+            let seal = SealMeta {
+                number,
+                recorded: log.covers(),
+            };
+            self.write(seal, &sealed)?;
         }
         Ok(sealed.damages)
     }
 
-    fn write(&mut self, number: u64, sealed: &Sealed) -> io::Result<()> {
+    fn write(&mut self, seal: SealMeta, sealed: &Sealed<'_>) -> io::Result<()> {
         let current = match &mut self.current {
             Some(current) => current,
-            None => self.current.insert(Current::create(&*self.disk, number)?),
+            None => self.current.insert(Current::create(&*self.disk, seal.number)?),
         };
-        let written = current.append(&*self.disk, number, sealed);
+        let written = current.append(&*self.disk, seal, sealed);
         if current.tail.is_broken() {
             self.finish(false);
         } else if written.is_ok() && current.is_full(&self.measures) {
@@ -254,7 +258,7 @@ impl Current {
     }
 
     /// Appends the blocks of a log and the seal, in one write.
-    fn append(&mut self, disk: &dyn Disk, number: u64, sealed: &Sealed) -> io::Result<()> {
+    fn append(&mut self, disk: &dyn Disk, seal: SealMeta, sealed: &Sealed<'_>) -> io::Result<()> {
         let mut bytes = Vec::new();
         let new = sealed
             .definitions
@@ -266,11 +270,7 @@ impl Current {
         for (meta, body) in &sealed.blocks {
             frame::put(&mut bytes, Kind::Block, &meta.encode(), body);
         }
-        let meta = SealMeta {
-            number,
-            recorded: sealed.recorded,
-        };
-        frame::put(&mut bytes, Kind::Seal, &meta.encode(), &[]);
+        frame::put(&mut bytes, Kind::Seal, &seal.encode(), &[]);
         let start = self.tail.length();
         self.tail.append(&bytes)?;
         self.tail.sync()?;
@@ -285,7 +285,7 @@ impl Current {
         });
         self.entries.extend(placed);
         self.defined.extend(sealed.definitions.keys());
-        self.recorded += sealed.recorded;
+        self.recorded += seal.recorded;
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use crate::files::{Disk, Lock};
 use crate::layout::{Numbered, PINS};
 use crate::limits::Limits;
 use crate::log::{Complete, Log};
+use crate::logged::Logged;
 use crate::pin::Pins;
 use crate::record::Records;
 use crate::segments::Segments;
@@ -65,22 +66,20 @@ impl Store {
         })
     }
 
-    /// Seals the oldest complete log, and keeps the limits.
+    /// Seals the oldest complete log.
     pub(crate) fn seal(&mut self, log: &mut Log, damages: &mut Vec<Damage>) -> io::Result<()> {
-        let Some(oldest) = log.oldest_complete() else {
-            return Ok(());
-        };
-        let sealed = self.seal_one(oldest, damages);
-        if sealed.is_ok() {
+        if let Some(oldest) = log.oldest_complete() {
+            self.seal_one(oldest, damages)?;
             log.forget_oldest_complete();
         }
-        self.evict(log).and(sealed)
+        Ok(())
     }
 
     fn seal_one(&mut self, log: Complete, damages: &mut Vec<Damage>) -> io::Result<()> {
         let path = Numbered::Log.path(log.number);
-        match self.disk.open(&path).and_then(|source| source.read()) {
-            Ok(bytes) => damages.extend(self.segments.seal(log.number, &path, &bytes)?),
+        let read = self.disk.open(&path).and_then(|source| source.read());
+        match read.and_then(|bytes| Logged::new(path.clone(), bytes).map_err(io::Error::other)) {
+            Ok(rows) => damages.extend(self.segments.seal(log.number, &rows)?),
             Err(error) => {
                 // It stays for the next start, or for the operator, and must not hold up the logs behind it.
                 damages.push(Damage {
@@ -99,7 +98,7 @@ impl Store {
     }
 
     /// Keeps the limits. Where nothing can be sealed, the logs go in the end.
-    fn evict(&mut self, log: &mut Log) -> io::Result<()> {
+    pub(crate) fn evict(&mut self, log: &mut Log) -> io::Result<()> {
         self.segments.evict(log.bytes())?;
         while self.segments.bytes() + log.bytes() > self.most_bytes {
             let Some(oldest) = log.oldest_complete() else {
@@ -115,7 +114,9 @@ impl Store {
 fn look(disk: &dyn Disk, number: u64) -> Result<Complete, OpenError> {
     let path = Numbered::Log.path(number);
     let source = disk.open(&path).map_err(OpenError::io(format!("open {path}")))?;
-    let bytes = source.length().map_err(OpenError::io(format!("measure {path}")))?;
+    let bytes = source
+        .length()
+        .map_err(OpenError::io(format!("measure {path}")))?;
     // A log of another format is not to be sealed in this one.
     match Contents::load(&path, &*source) {
         Err(error @ OpenError::Format { .. }) => Err(error),

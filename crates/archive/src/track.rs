@@ -101,7 +101,8 @@ impl Track {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut input = Input::new(bytes);
         let device = DeviceId::pci(input.text()?);
-        let number = u32::try_from(input.varint()?).map_err(|_| Malformed("a port's number is impossible"))?;
+        let number =
+            u32::try_from(input.varint()?).map_err(|_| Malformed("a port's number is impossible"))?;
         let source = source(input.text()?)?;
         let name = input.text()?.to_owned();
         let has_netdev = input.varint()? != 0;

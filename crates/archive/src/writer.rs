@@ -97,7 +97,8 @@ impl Writer {
     pub fn close_track(&mut self, track: Handle) {
         if let Some(mut open) = self.tracks.remove(&track) {
             let batch = &mut self.batch;
-            open.seconds.finish(|second| batch.push(&open.definition, &second));
+            open.seconds
+                .finish(|second| batch.push(&open.definition, &second));
         }
     }
 
@@ -127,7 +128,10 @@ impl Writer {
     /// # Errors
     /// If no disk could keep it, or this one does not now.
     pub fn pin(&mut self, record: &Record, rows: &[FullRate<'_>]) -> Result<(), PinError> {
-        let store = self.store.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
+        let store = self
+            .store
+            .as_mut()
+            .ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
         let clocks = Clocks {
             epoch: self.epoch,
             offset: self.offset,
@@ -150,10 +154,12 @@ impl Writer {
     }
 
     /// Writes all there is, the current second included, and makes it survive a power loss.
+    #[must_use = "it tells whether the last rows reached the disk"]
     pub fn finish(mut self) -> Status {
         let batch = &mut self.batch;
         for open in self.tracks.values_mut() {
-            open.seconds.finish(|second| batch.push(&open.definition, &second));
+            open.seconds
+                .finish(|second| batch.push(&open.definition, &second));
         }
         self.queue();
         self.limits.sync = Duration::ZERO;
@@ -210,11 +216,13 @@ impl Writer {
         } else {
             Ok(())
         };
-        if self.log.covers() >= whole_micros(self.limits.seal) || self.log.length() >= self.limits.log_bytes() {
+        if self.log.covers() >= whole_micros(self.limits.seal) || self.log.length() >= self.limits.log_bytes()
+        {
             self.log.complete();
         }
         let sealed = store.seal(&mut self.log, &mut self.damages);
-        written.and(synced).and(sealed)
+        let evicted = store.evict(&mut self.log);
+        written.and(synced).and(sealed).and(evicted)
     }
 
     fn note(&mut self, done: Result<(), String>) {
