@@ -79,12 +79,32 @@ impl Archive {
         Self::one_file(&Folder::new(folder), &layout::pin(id))
     }
 
+    /// Reads a file of an archive that came by other ways than a folder; `name` is what damages call it.
+    ///
+    /// # Errors
+    /// If another version of Rocewatch wrote it. Whatever else is wrong with it is damage.
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, OpenError> {
+        Self::of_file(name, Box::new(bytes))
+    }
+
     pub(crate) fn one_file(disk: &dyn Disk, name: &str) -> Result<Self, OpenError> {
-        let mut archive = Self::empty();
         let source = disk.open(name).map_err(OpenError::io(format!("open {name}")))?;
+        Self::of_file(name, source)
+    }
+
+    /// The rows and records of one file, whichever it is.
+    fn of_file(name: &str, source: Box<dyn Source>) -> Result<Self, OpenError> {
+        let mut archive = Self::empty();
         let contents = Contents::load(name, &*source)?;
-        archive.take_records(name, &*source, &contents);
-        archive.take_segment(name.to_owned(), source, contents);
+        if of_kind(&contents, Kind::Rows).next().is_some() {
+            let bytes = source.read().map_err(OpenError::io(format!("read {name}")))?;
+            archive.logs.push(Logged::new(name.to_owned(), bytes)?);
+            archive.define_from_logs();
+        } else {
+            archive.take_records(name, &*source, &contents);
+            archive.keep_newest_records();
+            archive.take_segment(name.to_owned(), source, contents);
+        }
         Ok(archive)
     }
 
@@ -151,6 +171,11 @@ impl Archive {
                 self.damages.extend(contents.damages);
             }
         }
+        self.keep_newest_records();
+        Ok(())
+    }
+
+    fn keep_newest_records(&mut self) {
         let mut newest: HashMap<String, Record> = HashMap::new();
         for record in self.records.drain(..) {
             newest.insert(record.id.clone(), record);
@@ -158,7 +183,6 @@ impl Archive {
         self.records = newest.into_values().collect();
         self.records
             .sort_by(|a, b| (a.began, &a.id).cmp(&(b.began, &b.id)));
-        Ok(())
     }
 
     fn take_records(&mut self, name: &str, source: &dyn Source, contents: &Contents) {

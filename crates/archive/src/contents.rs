@@ -205,20 +205,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    struct Bytes(Vec<u8>);
-
-    impl Source for Bytes {
-        fn length(&self) -> std::io::Result<u64> {
-            Ok(self.0.len() as u64)
-        }
-
-        fn read_at(&self, at: u64, length: usize) -> std::io::Result<Vec<u8>> {
-            let at = usize::try_from(at).map_err(std::io::Error::other)?;
-            let part = self.0.get(at..).and_then(|rest| rest.get(..length));
-            Ok(part.ok_or(std::io::ErrorKind::UnexpectedEof)?.to_vec())
-        }
-    }
-
     fn finished() -> Vec<u8> {
         let mut file = Vec::new();
         for i in 0..20_u8 {
@@ -235,7 +221,7 @@ mod tests {
     fn the_index_tells_what_going_through_tells() {
         let file = finished();
         let scanned = Contents::scan("f", &file).expect("this format");
-        let loaded = Contents::load("f", &Bytes(file)).expect("this format");
+        let loaded = Contents::load("f", &file).expect("this format");
         assert!(loaded.finished && !scanned.finished);
         assert_eq!(loaded.entries, scanned.entries[..20]);
     }
@@ -246,7 +232,7 @@ mod tests {
         for at in 20 * 51..file.len() {
             let mut damaged = file.clone();
             damaged[at] ^= 0x10;
-            let loaded = Contents::load("f", &Bytes(damaged)).expect("this format");
+            let loaded = Contents::load("f", &damaged).expect("this format");
             assert_eq!(
                 loaded
                     .entries
@@ -265,7 +251,7 @@ mod tests {
         file[3] = 2;
         let checksum = crc32fast::hash(&file[..20]);
         file[20..24].copy_from_slice(&checksum.to_le_bytes());
-        let error = Contents::load("rows/1.segment", &Bytes(file)).expect_err("it is another format");
+        let error = Contents::load("rows/1.segment", &file).expect_err("it is another format");
         assert_eq!(
             error.to_string(),
             "rows/1.segment is of format 2, and this version of rocewatch reads format 1 only: use the version that \

@@ -148,6 +148,19 @@ impl Source for File {
     }
 }
 
+/// A file that is in memory as a whole.
+impl Source for Vec<u8> {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn read_at(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
+        let at = usize::try_from(at).map_err(io::Error::other)?;
+        let part = self.get(at..).and_then(|rest| rest.get(..length));
+        Ok(part.ok_or(io::ErrorKind::UnexpectedEof)?.to_vec())
+    }
+}
+
 impl Sink for File {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.write_all(bytes)

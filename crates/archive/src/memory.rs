@@ -238,10 +238,7 @@ impl Source for Handle {
     }
 
     fn read_at(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
-        let at = usize::try_from(at).map_err(io::Error::other)?;
-        let file = locked(&self.1);
-        let part = file.bytes.get(at..).and_then(|rest| rest.get(..length));
-        Ok(part.ok_or(io::ErrorKind::UnexpectedEof)?.to_vec())
+        locked(&self.1).bytes.read_at(at, length)
     }
 }
 

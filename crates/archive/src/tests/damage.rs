@@ -160,3 +160,84 @@ fn files_of_another_format_are_refused_by_name() {
         );
     }
 }
+
+#[test]
+fn any_file_can_be_read_by_itself() {
+    let disk = written();
+    let mut found = 0;
+    for (name, bytes) in disk.files() {
+        let archive = Archive::from_bytes(&name, bytes).expect("it is of this format");
+        assert_eq!(archive.damages(), []);
+        found += common(&archive).len();
+    }
+    assert_eq!(found, 33);
+}
+
+mod any {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Opens whatever it is and reads all that is in it.
+    fn read(bytes: Vec<u8>) {
+        let Ok(archive) = Archive::from_bytes("any", bytes) else {
+            return;
+        };
+        for span in archive.tracks() {
+            let query = Query {
+                port: &span.track.port,
+                source: span.track.source,
+                columns: &[],
+                from: i64::MIN,
+                to: i64::MAX,
+            };
+            let _ = archive.rows(&query);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_are_a_file_or_refused(bytes: Vec<u8>) {
+            read(bytes);
+        }
+
+        /// Checksums that fit, around contents that were changed.
+        #[test]
+        fn frames_of_anything_are_read_or_refused(
+            frames in proptest::collection::vec((0_u8..9, any::<Vec<u8>>(), any::<Vec<u8>>()), 0..4),
+        ) {
+            let mut file = Vec::new();
+            for (kind, meta, body) in frames {
+                let kind = crate::frame::Kind::from_number(kind).unwrap_or(crate::frame::Kind::Rows);
+                crate::frame::put(&mut file, kind, &meta, &body);
+            }
+            read(file);
+        }
+
+        #[test]
+        fn changed_frames_with_fitting_checksums_are_read_or_refused(place: prop::sample::Index, at: prop::sample::Index, flip: u8) {
+            for (_, bytes) in written_once() {
+                let entries = crate::contents::Contents::scan("", bytes).expect("this format").entries;
+                let mut file = Vec::new();
+                let changed = place.index(entries.len());
+                for (number, entry) in entries.iter().enumerate() {
+                    let (mut meta, mut body) = (entry.meta.clone(), bytes[entry.body()].to_vec());
+                    let length = meta.len() + body.len();
+                    if number == changed && length > 0 {
+                        let at = at.index(length);
+                        match at.checked_sub(meta.len()) {
+                            Some(at) => body[at] ^= flip,
+                            None => meta[at] ^= flip,
+                        }
+                    }
+                    crate::frame::put(&mut file, entry.kind, &meta, &body);
+                }
+                read(file);
+            }
+        }
+    }
+
+    fn written_once() -> &'static [(String, Vec<u8>)] {
+        static FILES: std::sync::OnceLock<Vec<(String, Vec<u8>)>> = std::sync::OnceLock::new();
+        FILES.get_or_init(|| written().files())
+    }
+}
