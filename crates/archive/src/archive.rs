@@ -9,7 +9,6 @@ use crate::frame::Kind;
 use crate::layout::{self, Numbered};
 use crate::logged::Logged;
 use crate::record::Record;
-use crate::segments::SealMeta;
 use crate::time::{micros, nanos};
 use crate::track::{self, Track, TrackId};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -110,7 +109,7 @@ impl Archive {
 
     pub(crate) fn on(disk: &dyn Disk) -> Result<Self, OpenError> {
         let mut archive = Self::empty();
-        // Logs first: what is sealed and removed meanwhile is then found in the segments, and nothing is missed.
+        // Logs first: what is sealed and removed meanwhile is still there, and what was removed before is in the segments.
         archive.open_logs(disk)?;
         archive.open_segments(disk)?;
         archive.open_records(disk)?;
@@ -151,10 +150,6 @@ impl Archive {
             let name = Numbered::Segment.path(number);
             if let Some(source) = still_there(disk, &name)? {
                 let contents = Contents::load(&name, &*source)?;
-                let sealed: HashSet<_> = SealMeta::among(&contents.entries)
-                    .map(|seal| Numbered::Log.path(seal.number))
-                    .collect();
-                self.logs.retain(|log| !sealed.contains(&log.name));
                 self.take_segment(name, source, contents);
             }
         }
@@ -243,32 +238,24 @@ impl Archive {
         }
     }
 
-    /// A seal that a crash or a full disk interrupted was made again from its log: of blocks that are there twice, the
-    /// later counts; and while the log is there and its seal is not, the log counts.
+    /// While a log is there, its rows count and not the blocks made of it, which may be some of them or all. Of blocks
+    /// that are there twice the later count: the first seal was interrupted, by a crash or a full disk.
     fn drop_what_is_there_twice(&mut self) {
         let logs: HashSet<&str> = self.logs.iter().map(|log| log.name.as_str()).collect();
-        let unsealed = |seal| logs.contains(Numbered::Log.path(seal).as_str());
-        let unsealed: HashSet<u64> = self
-            .blocks
-            .iter()
-            .map(|block| block.meta.seal)
-            .collect::<HashSet<_>>()
-            .into_iter()
-            .filter(|seal| unsealed(*seal))
-            .collect();
-        let mut newest = HashMap::new();
-        for (place, block) in self.blocks.iter().enumerate() {
-            newest.insert((block.meta.seal, block.meta.track, block.meta.part), place);
-        }
-        let mut place = 0;
-        self.blocks.retain(|block| {
-            let key = (block.meta.seal, block.meta.track, block.meta.part);
-            let counts = newest[&key] == place && !unsealed.contains(&block.meta.seal);
-            place += 1;
-            counts
-        });
         self.blocks
-            .sort_by_key(|block| (block.meta.seal, block.meta.first, block.meta.part));
+            .retain(|block| !logs.contains(Numbered::Log.path(block.meta.seal).as_str()));
+        let key = |block: &Block| {
+            (
+                block.meta.seal,
+                block.meta.first,
+                block.meta.part,
+                block.meta.track,
+            )
+        };
+        // It keeps the order of those that are alike, and the last of them are to stay.
+        self.blocks.reverse();
+        self.blocks.sort_by_key(key);
+        self.blocks.dedup_by_key(|block| key(block));
     }
 
     /// What could not be read when the archive was opened. More may be found when rows are looked up.

@@ -15,9 +15,14 @@ pub(crate) enum Mood {
     Full {
         left: usize,
     },
-    /// After so many changes the power is gone.
+    /// So many bytes can still be appended, then nothing works any more.
+    Faulty {
+        left: usize,
+    },
+    /// After so many changes the power is gone, in the middle of the next: so many sixteenths of it are done.
     Dies {
         after: usize,
+        done: usize,
     },
 }
 
@@ -143,11 +148,15 @@ impl Memory {
                 state.mood = Mood::Full { left: left - taken };
                 return Ok(taken);
             }
-            Mood::Dies { after } if state.changes > after => return Err(io::ErrorKind::BrokenPipe.into()),
-            // The write at which it dies is torn.
-            Mood::Dies { after } if state.changes == after => {
+            Mood::Faulty { left } => {
+                let taken = wanted.min(left);
+                state.mood = Mood::Faulty { left: left - taken };
+                return Ok(taken);
+            }
+            Mood::Dies { after, .. } if state.changes > after => return Err(io::ErrorKind::BrokenPipe.into()),
+            Mood::Dies { after, done } if state.changes == after => {
                 state.changes += 1;
-                return Ok(wanted / 2);
+                return Ok(wanted * done / 16);
             }
             Mood::Willing | Mood::Dies { .. } => {}
         }
@@ -158,9 +167,8 @@ impl Memory {
     /// A change that is made as a whole or not at all.
     fn change_whole(&self) -> io::Result<()> {
         let taken = self.change(1)?;
-        let dies = matches!(locked(&self.0).mood, Mood::Dies { .. });
         // On a full disk names can still be changed, and files cut off.
-        if taken == 0 && dies {
+        if taken == 0 && !matches!(locked(&self.0).mood, Mood::Full { .. }) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         Ok(())

@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 /// Says that all blocks of a log are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SealMeta {
-    pub(crate) number: u64,
+struct SealMeta {
+    number: u64,
     /// Microseconds from the first to the last row.
     recorded: u64,
 }
@@ -29,7 +29,7 @@ impl SealMeta {
         [self.number.to_le_bytes(), self.recorded.to_le_bytes()].concat()
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+    fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut input = Input::new(bytes);
         Ok(Self {
             number: input.u64()?,
@@ -38,7 +38,7 @@ impl SealMeta {
     }
 
     /// The seals among a file's frames.
-    pub(crate) fn among(entries: &[Entry]) -> impl Iterator<Item = Self> {
+    fn among(entries: &[Entry]) -> impl Iterator<Item = Self> {
         entries
             .iter()
             .filter(|entry| entry.kind == Kind::Seal)

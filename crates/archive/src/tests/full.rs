@@ -46,6 +46,23 @@ fn rows_wait_while_the_disk_is_full_or_read_only_and_none_is_lost() {
 }
 
 #[test]
+fn a_seal_that_failed_half_way_and_could_not_be_undone_is_made_again() {
+    for left in (0..6_000).step_by(60) {
+        let disk = Memory::new();
+        let mut server = Server::start(&disk, lasting(), 0);
+        server.play_for(4);
+        disk.set(Mood::Faulty { left });
+        server.play_for(3);
+        disk.set(Mood::Willing);
+        assert_eq!(server.play_for(8).state, State::Writing, "{left}");
+        assert_eq!(common(&open(&disk)), (0..15).collect(), "{left}");
+        drop(server);
+        Server::start(&disk, lasting(), 20).play_for(6);
+        assert_eq!(common(&open(&disk)), (0..15).chain(20..26).collect(), "{left}");
+    }
+}
+
+#[test]
 fn a_disk_that_is_read_only_at_the_start_is_no_obstacle() {
     let disk = Memory::new();
     disk.set(Mood::ReadOnly);

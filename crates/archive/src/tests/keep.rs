@@ -165,6 +165,7 @@ fn a_crash_leaves_the_pin_before_or_the_pin_after() {
         pin(&mut server.writer, "storm", 1, &before).expect("it is kept");
         disk.set(Mood::Dies {
             after: disk.changes() + change,
+            done: 8,
         });
         let done = pin(&mut server.writer, "storm", 1, &after).is_ok();
         for rest in [Rest::Nothing, Rest::Half, Rest::Zeros, Rest::All] {
