@@ -59,6 +59,11 @@ pub(crate) fn pin(id: &str) -> String {
     format!("{PINS}/{id}.{PIN}")
 }
 
+/// The file of a pin that is being written.
+pub(crate) fn new_pin() -> String {
+    format!("{PINS}/new")
+}
+
 /// The pins that there are.
 pub(crate) fn pins(disk: &dyn Disk) -> io::Result<Vec<String>> {
     let mut ids: Vec<String> = disk

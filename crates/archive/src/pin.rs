@@ -60,6 +60,8 @@ struct Kept {
 
 impl Pins {
     pub(crate) fn open(disk: Arc<dyn Disk>, most_bytes: u64) -> Result<Self, OpenError> {
+        // One that a crash interrupted. If it cannot be removed, the next pin replaces it.
+        let _ = disk.remove(&layout::new_pin());
         let list = OpenError::io("list the archive's pins");
         let mut kept = layout::pins(&*disk)
             .map_err(list)?
@@ -87,7 +89,7 @@ impl Pins {
     ) -> Result<(), PinError> {
         record.check()?;
         let bytes = encode(record, rows, clocks)?;
-        let (path, new) = (layout::pin(&record.id), format!("{PINS}/new"));
+        let (path, new) = (layout::pin(&record.id), layout::new_pin());
         let written = write(&*self.disk, &new, &bytes).and_then(|()| self.disk.rename(&new, &path));
         if let Err(error) = written {
             let _ = self.disk.remove(&new);

@@ -139,7 +139,9 @@ impl Writer {
         store.pins.put(record, rows, clocks)
     }
 
-    /// Writes what came since the last call, and does what is due: sync, seal, evict. To be called once a second.
+    /// Writes the seconds that ended before `now`, and does what is due: sync, seal, evict. To be called once a second,
+    /// right after the monotonic clock began a second and the rows of the one before were handed in: then every row is
+    /// in the log within a second.
     pub fn tick(&mut self, now: Now) -> &Status {
         let batch = &mut self.batch;
         for open in self.tracks.values_mut() {

@@ -169,6 +169,32 @@ fn a_folder_has_one_writer_and_any_number_of_readers() {
 }
 
 #[test]
+fn readers_that_come_at_any_moment_find_all_that_was_written_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_owned();
+    let written = std::sync::atomic::AtomicU64::new(0);
+    let order = std::sync::atomic::Ordering::SeqCst;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut server = Server::with(real(&path, 0).expect("it opens"), 0);
+            for second in 1..=200 {
+                assert_eq!(server.play().state, State::Writing);
+                written.store(second, order);
+            }
+        });
+        loop {
+            let before = written.load(order);
+            let found = common(&Archive::open(&path).expect("it opens"));
+            assert!(found.len() as u64 >= before, "{} of {before}", found.len());
+            assert_eq!(found, (0..found.len() as u64).collect());
+            if before == 200 {
+                break;
+            }
+        }
+    });
+}
+
+#[test]
 fn a_reader_keeps_what_it_opened() {
     let folder = tempfile::tempdir().expect("a folder");
     let limits = small();
