@@ -49,18 +49,21 @@ pub struct TrackSpan {
     pub first: i64,
     /// Wall time of its last row. Between the two there may be gaps.
     pub last: i64,
-    /// How many rows there are; those not sealed yet are not counted.
-    pub sealed_rows: u64,
+    /// How many rows there are.
+    pub rows: u64,
 }
 
 impl Archive {
     /// Opens the archive in a folder, or a single pin, to look things up.
     ///
     /// # Errors
-    /// If it cannot be read at all, or another version of Rocewatch wrote it.
+    /// If there is none, it cannot be read at all, or another version of Rocewatch wrote it.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        if files::is_folder(path) {
+        if files::is_folder(&path.join(Numbered::Segment.folder())) {
             return Self::on(&Folder::new(path));
+        }
+        if files::is_folder(path) {
+            return Err(OpenError::None(path.to_owned()));
         }
         let shown = path.display();
         let name = path.file_name().and_then(|name| name.to_str());
@@ -276,10 +279,8 @@ impl Archive {
                 block.meta.rows.into(),
             );
         }
-        for log in &self.logs {
-            for (track, wall) in spans_of(log) {
-                self.widen(&mut spans, track, wall, 0);
-            }
+        for row in self.logs.iter().flat_map(|log| log.rows(|_| true)).flatten() {
+            self.widen(&mut spans, row.track, row.meta.wall(), 1);
         }
         let mut spans: Vec<_> = spans.into_values().collect();
         spans.sort_by(|a, b| {
@@ -297,11 +298,11 @@ impl Archive {
             track: Arc::clone(track),
             first: i64::MAX,
             last: i64::MIN,
-            sealed_rows: 0,
+            rows: 0,
         });
         span.first = span.first.min(nanos(wall.0));
         span.last = span.last.max(nanos(wall.1));
-        span.sealed_rows += rows;
+        span.rows += rows;
     }
 
     /// The newest version of every record that was going on at some time of `from..=to`, by the time they began.
@@ -322,17 +323,6 @@ impl Archive {
     pub fn pins(&self) -> &[String] {
         &self.pins
     }
-}
-
-/// First and last wall time of each track's rows in a log.
-fn spans_of(log: &Logged) -> BTreeMap<TrackId, (i64, i64)> {
-    let mut spans = BTreeMap::new();
-    for row in log.rows(|_| true).flatten() {
-        let (first, last) = row.meta.wall();
-        let span: &mut (i64, i64) = spans.entry(row.track).or_insert((first, last));
-        *span = (span.0.min(first), span.1.max(last));
-    }
-    spans
 }
 
 fn of_kind(contents: &Contents, kind: Kind) -> impl Iterator<Item = &Entry> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 /// A part of the archive that cannot be read. It was left out; all around it is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +59,9 @@ pub enum OpenError {
     /// Another process writes it.
     #[error("another rocewatch writes this archive: stop it, or give one of them another folder")]
     Locked,
+    /// A folder with something else in it.
+    #[error("there is no archive in {}: give the folder that the agent writes to, or a pin", .0.display())]
+    None(PathBuf),
     /// The file system does not let it be read.
     #[error("{what}: {error}")]
     Io {

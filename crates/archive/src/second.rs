@@ -7,6 +7,7 @@ use ring::Window;
 use signals::delta::{self, Delta};
 
 const SECOND: u64 = 1_000_000_000;
+const MILLISECOND: u64 = 1_000_000;
 
 /// The least and the most that a column did inside a second: rates per second of what counts, readings of the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub(crate) struct Second<'a> {
 /// Thins the rows of one track out.
 pub(crate) struct Seconds {
     columns: Box<[Measure]>,
+    /// Nanoseconds that a step must take to tell a rate.
+    shortest: u64,
     /// The newest row, and the second that it is of.
     newest: Option<(Window, u64)>,
     values: Box<[u64]>,
@@ -55,12 +58,14 @@ pub(crate) struct Measure {
 }
 
 impl Seconds {
-    pub(crate) fn new(schema: &Schema) -> Self {
+    /// For rows of a source of a device bound to `driver`.
+    pub(crate) fn new(schema: &Schema, driver: &str) -> Self {
         let columns: Box<[_]> = schema.columns.iter().map(Measure::new).collect();
         Self {
             values: vec![ABSENT; columns.len()].into(),
             extremes: vec![None; columns.len()].into(),
             columns,
+            shortest: shortest(driver),
             newest: None,
             rows: 0,
             pending: false,
@@ -112,7 +117,7 @@ impl Seconds {
             window.midpoint().saturating_sub(newest.midpoint())
         });
         // A rate over a longer time tells nothing of the inside of a second.
-        let elapsed = Some(elapsed).filter(|elapsed| (1..=SECOND).contains(elapsed));
+        let elapsed = Some(elapsed).filter(|elapsed| (self.shortest..=SECOND).contains(elapsed));
         let known = self.columns.iter().zip(&self.values).zip(values);
         for (extremes, ((column, before), value)) in self.extremes.iter_mut().zip(known) {
             if let Some(new) = column.extremes(*before, *value, elapsed) {
@@ -120,6 +125,16 @@ impl Seconds {
             }
         }
     }
+}
+
+/// Nanoseconds that a step must take to tell the rate of a counter of `driver`. One that refreshes its counters once a second shows
+/// steps of nothing and of twice as much, whatever is going on, to those who read it more often than half as often.
+pub(crate) fn shortest(driver: &str) -> u64 {
+    let files = catalog::DRIVERS
+        .iter()
+        .filter(|file| file.bound_as.contains(&driver));
+    let refresh = files.map(|file| u64::from(file.refresh_ms)).max().unwrap_or(0);
+    (2 * refresh * MILLISECOND).max(1)
 }
 
 impl Measure {
@@ -192,7 +207,7 @@ mod tests {
 
     fn play(names: &[&str], rows: &[(u64, &[u64])]) -> Vec<Seen> {
         let schema = track("0000:1a:00.0", SourceKind::HwCounters, names).schema();
-        let mut seconds = Seconds::new(&schema);
+        let mut seconds = Seconds::new(&schema, "mlx5_core");
         let mut found = Vec::new();
         for (at, values) in rows {
             seconds.push(window(*at), values, |second| found.push(seen(&second)));
@@ -259,7 +274,7 @@ mod tests {
             .expect("the catalogue has a gauge")
             .name;
         let schema = track("0000:1a:00.0", SourceKind::Ethtool, &[name]).schema();
-        let mut seconds = Seconds::new(&schema);
+        let mut seconds = Seconds::new(&schema, "mlx5_core");
         for (at, value) in [(0, 30), (200, 70), (400, 20)] {
             seconds.push(window(at), &[value], |_| panic!("the second is not over"));
         }
@@ -269,9 +284,26 @@ mod tests {
     }
 
     #[test]
+    fn a_driver_that_refreshes_once_a_second_has_no_rates_inside_it() {
+        let slow = catalog::DRIVERS
+            .iter()
+            .find(|driver| driver.refresh_ms == 1_000)
+            .expect("the catalogue has one")
+            .bound_as[0];
+        let schema = track("0000:1a:00.0", SourceKind::Ethtool, &["a"]).schema();
+        let mut seconds = Seconds::new(&schema, slow);
+        for (at, value) in [(0, 0), (200, 0), (400, 1_000)] {
+            seconds.push(window(at), &[value], |_| panic!("the second is not over"));
+        }
+        let mut found = None;
+        seconds.finish(|second| found = Some(seen(&second)));
+        assert_eq!(found.map(|seen| seen.2), Some(Some(vec![None])));
+    }
+
+    #[test]
     fn a_second_ends_with_the_clock_where_no_row_ends_it() {
         let schema = track("0000:1a:00.0", SourceKind::HwCounters, &["a"]).schema();
-        let mut seconds = Seconds::new(&schema);
+        let mut seconds = Seconds::new(&schema, "mlx5_core");
         seconds.push(window(1500), &[1], |_| {});
         seconds.end_before(1_999 * MS, |_| panic!("it is not over"));
         let mut ended = 0;

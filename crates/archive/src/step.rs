@@ -3,7 +3,7 @@
 use crate::archive::Archive;
 use crate::damage::Damage;
 use crate::query::{Query, RowTime, Rows};
-use crate::second::{Extremes, Measure};
+use crate::second::{self, Extremes, Measure};
 use crate::time::Epoch;
 use crate::track::Track;
 use model::ABSENT;
@@ -65,6 +65,8 @@ impl Archive {
 struct Series {
     stepped: Stepped,
     measure: Measure,
+    /// Nanoseconds that a step must take to tell a rate.
+    shortest: u64,
     before: Option<(Epoch, RowTime, u64)>,
 }
 
@@ -77,6 +79,7 @@ impl Series {
                 steps: Vec::new(),
             },
             measure: Measure::new(&rows.track.schema().columns[column]),
+            shortest: second::shortest(&rows.track.driver),
             before: None,
         }
     }
@@ -102,7 +105,7 @@ impl Series {
             before.map(|(_, before, _)| time.window.midpoint().saturating_sub(before.window.midpoint()));
         let before = before.map_or(ABSENT, |(_, _, value)| value);
         self.measure
-            .extremes(before, value, elapsed.filter(|elapsed| *elapsed > 0))
+            .extremes(before, value, elapsed.filter(|elapsed| *elapsed >= self.shortest))
     }
 
     fn add(&mut self, time: RowTime, value: u64, extremes: Option<Extremes>, step: NonZeroU64) {

@@ -87,7 +87,7 @@ impl Writer {
         self.handles += 1;
         let open = Open {
             definition: Definition::new(bytes),
-            seconds: Seconds::new(schema),
+            seconds: Seconds::new(schema, &port.driver),
         };
         self.tracks.insert(handle, open);
         handle

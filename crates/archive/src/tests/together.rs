@@ -109,6 +109,7 @@ fn a_change_of_the_schema_is_another_track() {
         .collect();
     assert_eq!(of_port.len(), 2);
     assert!(of_port[0].last < of_port[1].first);
+    assert_eq!([of_port[0].rows, of_port[1].rows], [6, 6]);
 }
 
 #[test]
@@ -216,7 +217,8 @@ fn a_reader_keeps_what_it_opened() {
 fn a_folder_that_is_not_there_is_an_empty_archive_to_a_writer_and_an_error_to_a_reader() {
     let folder = tempfile::tempdir().expect("a folder");
     let missing = folder.path().join("not/there");
-    assert!(Archive::open(&missing).is_err());
+    assert!(matches!(Archive::open(&missing), Err(OpenError::Io { .. })));
+    assert!(matches!(Archive::open(folder.path()), Err(OpenError::None(_))));
     assert!(real(&missing, 0).is_ok());
     assert_eq!(Archive::open(&missing).expect("it opens").tracks(), []);
 }
