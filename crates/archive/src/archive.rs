@@ -141,8 +141,13 @@ impl Archive {
             let Some(source) = still_there(disk, &name)? else {
                 continue;
             };
-            let bytes = source.read().map_err(OpenError::io(format!("read {name}")))?;
-            self.logs.push(Logged::new(name, bytes)?);
+            match source.read() {
+                Ok(bytes) => self.logs.push(Logged::new(name, bytes)?),
+                Err(error) => {
+                    let length = source.length().unwrap_or(0);
+                    self.damages.push(Damage::unreadable(&name, length, &error));
+                }
+            }
         }
         Ok(())
     }

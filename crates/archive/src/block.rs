@@ -10,7 +10,7 @@ use std::io;
 /// Columns before those of the track: when the read began, how long it took, how far the wall clock was off.
 const TIMES: usize = 3;
 /// Unpacked of a block at most, times not counted, unless one row has more.
-const MOST_CELLS: usize = 2 << 20;
+pub(crate) const MOST_CELLS: usize = 2 << 20;
 /// Rows of a block at most.
 const MOST_ROWS: usize = 1 << 16;
 /// Bytes of a block before compression at most.
@@ -69,7 +69,9 @@ impl Meta {
             first: input.u64()?,
             wall: (input.i64()?, input.i64()?),
         };
-        if meta.rows == 0 || meta.rows as usize > MOST_ROWS || meta.raw as usize > MOST_RAW {
+        let rows = meta.rows as usize;
+        let too_many = meta.cells().saturating_mul(rows) > MOST_CELLS;
+        if rows == 0 || rows > MOST_ROWS || too_many || meta.raw as usize > MOST_RAW {
             return Err(Malformed("a block is larger than any"));
         }
         Ok(meta)

@@ -5,6 +5,7 @@ use crate::bytes::{Input, Malformed, put_bytes, put_varint};
 use crate::damage::{Cause, Damage, OpenError};
 use crate::files::Source;
 use crate::frame::{self, FORMAT, Found, Frames, Kind};
+use std::io;
 use std::ops::Range;
 
 /// One frame of a file.
@@ -31,7 +32,7 @@ pub(crate) struct Contents {
     pub(crate) entries: Vec<Entry>,
     /// Where what can be read ends, which is where one may go on writing.
     pub(crate) end: u64,
-    /// It has an index: nothing will be appended.
+    /// Nothing is to be appended: it has an index, or cannot be read.
     pub(crate) finished: bool,
     pub(crate) damages: Vec<Damage>,
 }
@@ -81,12 +82,28 @@ impl Contents {
         });
     }
 
-    /// Reads a file's index, or goes through the file if it has none that can be read.
+    /// Reads a file's index, or goes through the file if it has none that can be read. What the disk does not give is
+    /// damage.
+    ///
+    /// # Errors
+    /// If the file is of another format.
     pub(crate) fn load(file: &str, source: &dyn Source) -> Result<Self, OpenError> {
-        let read = OpenError::io(format!("read {file}"));
-        match by_index(file, source) {
-            Some(contents) => contents,
-            None => Self::scan(file, &source.read().map_err(read)?),
+        if let Some(contents) = by_index(file, source) {
+            return contents;
+        }
+        match source.read() {
+            Ok(bytes) => Self::scan(file, &bytes),
+            Err(error) => Ok(Self::unreadable(file, source.length().unwrap_or(0), &error)),
+        }
+    }
+
+    fn unreadable(file: &str, length: u64, error: &io::Error) -> Self {
+        Self {
+            end: length,
+            // Nothing may be cut off or appended.
+            finished: true,
+            damages: vec![Damage::unreadable(file, length, error)],
+            ..Self::default()
         }
     }
 }
@@ -103,6 +120,9 @@ fn check_version(file: &str, found: u8) -> Result<(), OpenError> {
 
 /// Length of a [`Kind::Trailer`] frame: its only content is where the index begins.
 const TRAILER: u64 = 28;
+
+/// Bytes of an index before compression at most: several times what the largest segment has.
+const MOST_INDEX: usize = 16 << 20;
 
 fn by_index(file: &str, source: &dyn Source) -> Option<Result<Contents, OpenError>> {
     let length = source.length().ok()?;
@@ -133,13 +153,13 @@ fn by_index(file: &str, source: &dyn Source) -> Option<Result<Contents, OpenErro
 /// Appends the index of a file that is `at` bytes long, and the trailer.
 ///
 /// # Errors
-/// If the compressor fails, for want of memory.
+/// If there are too many frames, or the compressor fails, for want of memory.
 pub(crate) fn put_index(
     out: &mut Vec<u8>,
     compressor: &mut block::Compressor,
     entries: &[Entry],
     at: u64,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     let mut index = Vec::new();
     let mut end = 0;
     for entry in entries {
@@ -149,13 +169,16 @@ pub(crate) fn put_index(
         put_bytes(&mut index, &entry.meta);
         end = entry.at + entry.length;
     }
+    if index.len() > MOST_INDEX {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     frame::put(out, Kind::Index, &[], &compressor.compress(&index)?);
     frame::put(out, Kind::Trailer, &at.to_le_bytes(), &[]);
     Ok(())
 }
 
 fn decode(body: &[u8]) -> Result<Vec<Entry>, Malformed> {
-    let index = block::decompress(body, frame::MOST_BODY)?;
+    let index = block::decompress(body, MOST_INDEX)?;
     let mut input = Input::new(&index);
     let mut entries = Vec::new();
     let mut end = 0_u64;

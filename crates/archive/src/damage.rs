@@ -28,6 +28,19 @@ pub enum Cause {
     Damaged,
 }
 
+impl Damage {
+    /// A file that the disk does not give.
+    pub(crate) fn unreadable(file: &str, length: u64, error: &io::Error) -> Self {
+        Self {
+            file: file.to_owned(),
+            at: 0,
+            bytes: length,
+            cause: Cause::Damaged,
+            why: error.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.cause {

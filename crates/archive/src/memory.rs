@@ -33,6 +33,8 @@ struct Stored {
     synced: usize,
     /// Its name survives a power loss.
     named: bool,
+    /// The disk gives none of it.
+    unreadable: bool,
 }
 
 #[derive(Debug)]
@@ -123,10 +125,18 @@ impl Memory {
             bytes,
             synced,
             named: true,
+            unreadable: false,
         };
         locked(&self.0)
             .files
             .insert(name.to_owned(), Arc::new(Mutex::new(file)));
+    }
+
+    /// From now on the disk gives nothing of a file.
+    pub(crate) fn damage(&self, name: &str) {
+        if let Some(file) = locked(&self.0).files.get(name) {
+            locked(file).unreadable = true;
+        }
     }
 
     /// A disk of its own with the same files.
@@ -246,7 +256,11 @@ impl Source for Handle {
     }
 
     fn read_at(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
-        locked(&self.1).bytes.read_at(at, length)
+        let file = locked(&self.1);
+        if file.unreadable {
+            return Err(io::Error::other("Input/output error"));
+        }
+        file.bytes.read_at(at, length)
     }
 }
 

@@ -129,9 +129,10 @@ impl Records {
                 .map_err(OpenError::io(format!("open {path}")))?;
             let contents = Contents::load(&path, &*source)?;
             damages.extend(contents.damages);
-            match Tail::open(&*self.disk, &path, contents.end) {
-                Ok(tail) => self.current = Some((number, tail)),
-                Err(_) => self.finished.push_back((number, contents.end)),
+            let tail = Tail::open(&*self.disk, &path, contents.end);
+            match tail.ok().filter(|_| !contents.finished) {
+                Some(tail) => self.current = Some((number, tail)),
+                None => self.finished.push_back((number, contents.end)),
             }
         }
         Ok(damages)
@@ -197,15 +198,17 @@ impl Records {
     }
 
     fn roll(&mut self) -> io::Result<()> {
-        let ends = |tail: &Tail| tail.is_broken() || tail.length() >= FILE;
-        if self.current.as_ref().is_some_and(|(_, tail)| ends(tail)) {
-            if let Some((_, tail)) = &mut self.current {
-                tail.sync()?;
+        let Some((_, tail)) = &mut self.current else {
+            return Ok(());
+        };
+        if !tail.is_broken() {
+            if tail.length() < FILE {
+                return Ok(());
             }
-            self.finish();
-            self.evict()?;
+            tail.sync()?;
         }
-        Ok(())
+        self.finish();
+        self.evict()
     }
 
     fn finish(&mut self) {

@@ -3,6 +3,7 @@
 //! Most cells of a row are zero, so a row is a bitmap of those that are not, and their values as varints. Nothing
 //! refers to an earlier row, so that a damaged frame costs the rows in it and no others.
 
+use crate::block::MOST_CELLS;
 use crate::bytes::{Input, Malformed, put_count, put_varint, unzigzag, zigzag};
 use crate::rate::Code;
 use crate::second::{Extremes, Second};
@@ -112,11 +113,11 @@ pub(crate) fn decode(bytes: &[u8], row: &mut Unpacked) -> Result<(), Malformed> 
     let mut input = Input::new(bytes);
     row.began = input.varint()?;
     row.length = input.varint()?;
-    // Each cell takes a bit, so no more than eight times the input is ever reserved.
     let columns = usize::try_from(input.varint()?).map_err(|_| Malformed("a row is wider than any"))?;
     let with_extremes = input.u8()? != 0;
     let cells = columns
         .checked_mul(if with_extremes { WITH_EXTREMES } else { 1 })
+        .filter(|cells| *cells <= MOST_CELLS)
         .ok_or(Malformed("a row is wider than any"))?;
     let map = input.take(cells.div_ceil(8))?;
     row.columns = columns;

@@ -83,6 +83,8 @@ pub(crate) struct Segments {
     measures: Measures,
     finished: VecDeque<Finished>,
     current: Option<Current>,
+    /// Number of the next segment.
+    next: u64,
     compressor: Compressor,
 }
 
@@ -106,6 +108,7 @@ impl Segments {
                 measures,
                 finished: VecDeque::new(),
                 current: None,
+                next: numbers.last().map_or(1, |last| last + 1),
                 compressor,
             },
             sealed: HashSet::new(),
@@ -145,7 +148,7 @@ impl Segments {
     fn write(&mut self, seal: SealMeta, sealed: &Sealed<'_>) -> io::Result<()> {
         let current = match &mut self.current {
             Some(current) => current,
-            None => self.current.insert(Current::create(&*self.disk, seal.number)?),
+            None => self.current.insert(Current::create(&*self.disk, self.next)?),
         };
         let written = current.append(&*self.disk, seal, sealed);
         if current.tail.is_broken() {
@@ -169,6 +172,7 @@ impl Segments {
                 .and_then(|()| current.tail.append(&index))
                 .and_then(|()| current.tail.sync());
         }
+        self.next = current.number + 1;
         self.finished.push_back(Finished {
             number: current.number,
             bytes: current.tail.length(),

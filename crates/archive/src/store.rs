@@ -1,7 +1,7 @@
 //! What a writer finds on disk, and how logs become segments.
 
 use crate::contents::Contents;
-use crate::damage::{Cause, Damage, OpenError};
+use crate::damage::{Damage, OpenError};
 use crate::files::{Disk, Lock};
 use crate::layout::{Numbered, PINS};
 use crate::limits::Limits;
@@ -82,13 +82,7 @@ impl Store {
             Ok(rows) => damages.extend(self.segments.seal(log.number, &rows)?),
             Err(error) => {
                 // It stays for the next start, or for the operator, and must not hold up the logs behind it.
-                damages.push(Damage {
-                    file: path,
-                    at: 0,
-                    bytes: log.bytes,
-                    cause: Cause::Damaged,
-                    why: error.to_string(),
-                });
+                damages.push(Damage::unreadable(&path, log.bytes, &error));
                 return Ok(());
             }
         }
@@ -118,8 +112,6 @@ fn look(disk: &dyn Disk, number: u64) -> Result<Complete, OpenError> {
         .length()
         .map_err(OpenError::io(format!("measure {path}")))?;
     // A log of another format is not to be sealed in this one.
-    match Contents::load(&path, &*source) {
-        Err(error @ OpenError::Format { .. }) => Err(error),
-        _ => Ok(Complete { number, bytes }),
-    }
+    Contents::load(&path, &*source)?;
+    Ok(Complete { number, bytes })
 }

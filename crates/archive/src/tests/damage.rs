@@ -141,6 +141,43 @@ fn garbage_in_place_of_any_file_is_no_obstacle() {
 }
 
 #[test]
+fn a_file_that_the_disk_does_not_give_costs_itself() {
+    let disk = written();
+    for (name, bytes) in disk.files() {
+        let damaged = disk.copy();
+        damaged.damage(&name);
+        let archive = open(&damaged);
+        let left = common(&archive);
+        assert!(left.len() >= 33 - 20, "{name}");
+        assert!(
+            archive.damages().iter().any(|damage| damage.file == name),
+            "{name}"
+        );
+        let mut server = Server::start(&damaged, lasting(), 100);
+        assert_eq!(server.play_for(6).state, State::Writing);
+        assert!(
+            server
+                .writer
+                .take_damages()
+                .iter()
+                .any(|damage| damage.file == name),
+            "{name}"
+        );
+        assert_eq!(
+            common(&open(&damaged)),
+            left.into_iter().chain(100..106).collect(),
+            "{name}"
+        );
+        let kept = damaged.files().into_iter().find(|(known, _)| *known == name);
+        assert_eq!(
+            kept.map(|(_, bytes)| bytes),
+            Some(bytes),
+            "{name} is left as it is"
+        );
+    }
+}
+
+#[test]
 fn files_of_another_format_are_refused_by_name() {
     let disk = Memory::new();
     let mut frame = Vec::new();

@@ -59,6 +59,13 @@ fn a_seal_that_failed_half_way_and_could_not_be_undone_is_made_again() {
         drop(server);
         Server::start(&disk, lasting(), 20).play_for(6);
         assert_eq!(common(&open(&disk)), (0..15).chain(20..26).collect(), "{left}");
+        // What was left of it goes with the rest.
+        Server::start(&disk, small(), 30).play_for(80);
+        let found = common(&open(&disk));
+        assert!(
+            found.is_superset(&(82..110).collect()) && !found.contains(&25),
+            "{left}"
+        );
     }
 }
 

@@ -175,9 +175,9 @@ fn readers_that_come_at_any_moment_find_all_that_was_written_before() {
     let path = folder.path().to_owned();
     let written = std::sync::atomic::AtomicU64::new(0);
     let order = std::sync::atomic::Ordering::SeqCst;
+    let mut server = Server::with(real(&path, 0).expect("it opens"), 0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut server = Server::with(real(&path, 0).expect("it opens"), 0);
             for second in 1..=200 {
                 assert_eq!(server.play().state, State::Writing);
                 written.store(second, order);
