@@ -11,7 +11,7 @@ use crate::logged::Logged;
 use crate::record::Record;
 use crate::time::{micros, nanos};
 use crate::track::{self, Track, TrackId};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,15 +22,16 @@ pub struct Archive {
     pub(crate) tracks: BTreeMap<TrackId, Arc<Track>>,
     /// In the order in which the rows were written.
     pub(crate) blocks: Vec<Block>,
-    records: Vec<Record>,
+    /// Read when records are asked for, and not before.
+    record_files: Vec<OpenFile>,
     pins: Vec<String>,
     damages: Vec<Damage>,
 }
 
-/// A file that blocks are read from when they are needed.
+/// A file that is read from when something in it is needed.
 pub(crate) struct OpenFile {
     pub(crate) name: String,
-    pub(crate) source: Box<dyn Source>,
+    pub(crate) source: Arc<dyn Source>,
 }
 
 /// A block that can be read.
@@ -103,8 +104,11 @@ impl Archive {
             archive.logs.push(Logged::new(name.to_owned(), bytes)?);
             archive.define_from_logs();
         } else {
-            archive.take_records(name, &*source, &contents);
-            archive.keep_newest_records();
+            let source: Arc<dyn Source> = source.into();
+            archive.record_files.push(OpenFile {
+                name: name.to_owned(),
+                source: Arc::clone(&source),
+            });
             archive.take_segment(name.to_owned(), source, contents);
         }
         Ok(archive)
@@ -128,7 +132,7 @@ impl Archive {
             logs: Vec::new(),
             tracks: BTreeMap::new(),
             blocks: Vec::new(),
-            records: Vec::new(),
+            record_files: Vec::new(),
             pins: Vec::new(),
             damages: Vec::new(),
         }
@@ -158,7 +162,7 @@ impl Archive {
             let name = Numbered::Segment.path(number);
             if let Some(source) = still_there(disk, &name)? {
                 let contents = Contents::load(&name, &*source)?;
-                self.take_segment(name, source, contents);
+                self.take_segment(name, source.into(), contents);
             }
         }
         Ok(())
@@ -169,38 +173,16 @@ impl Archive {
         for number in numbers.map_err(OpenError::io("list the archive's records"))? {
             let name = Numbered::Records.path(number);
             if let Some(source) = still_there(disk, &name)? {
-                let contents = Contents::load(&name, &*source)?;
-                self.take_records(&name, &*source, &contents);
-                self.damages.extend(contents.damages);
+                self.record_files.push(OpenFile {
+                    name,
+                    source: source.into(),
+                });
             }
         }
-        self.keep_newest_records();
         Ok(())
     }
 
-    fn keep_newest_records(&mut self) {
-        let mut newest: HashMap<String, Record> = HashMap::new();
-        for record in self.records.drain(..) {
-            newest.insert(record.id.clone(), record);
-        }
-        self.records = newest.into_values().collect();
-        self.records
-            .sort_by(|a, b| (a.began, &a.id).cmp(&(b.began, &b.id)));
-    }
-
-    fn take_records(&mut self, name: &str, source: &dyn Source, contents: &Contents) {
-        for entry in of_kind(contents, Kind::Record) {
-            let record = contents::body(name, source, entry).and_then(|body| {
-                Record::decode(&entry.meta, &body).map_err(|Malformed(why)| damage(name, entry, why))
-            });
-            match record {
-                Ok(record) => self.records.push(record),
-                Err(damage) => self.damages.push(damage),
-            }
-        }
-    }
-
-    fn take_segment(&mut self, name: String, source: Box<dyn Source>, contents: Contents) {
+    fn take_segment(&mut self, name: String, source: Arc<dyn Source>, contents: Contents) {
         for entry in of_kind(&contents, Kind::Track) {
             self.define(&name, &*source, entry);
         }
@@ -310,23 +292,51 @@ impl Archive {
         span.rows += rows;
     }
 
-    /// The newest version of every record that was going on at some time of `from..=to`, by the time they began.
-    pub fn records(&self, from: i64, to: i64) -> impl Iterator<Item = &Record> {
-        self.records
-            .iter()
-            .filter(move |record| record.overlaps(from, to))
-    }
-
-    /// The newest version of the record of this id.
-    #[must_use]
-    pub fn record(&self, id: &str) -> Option<&Record> {
-        self.records.iter().find(|record| record.id == id)
+    /// The newest version of every record that was going on at some time of `from..=to`, by the time they began; and what
+    /// could not be read.
+    ///
+    /// # Errors
+    /// If another version of Rocewatch wrote them.
+    pub fn records(&self, from: i64, to: i64) -> Result<(Vec<Record>, Vec<Damage>), OpenError> {
+        let mut damages = Vec::new();
+        let mut newest: BTreeMap<String, Record> = BTreeMap::new();
+        for file in &self.record_files {
+            for record in file.records(&mut damages)? {
+                newest.insert(record.id.clone(), record);
+            }
+        }
+        let mut records: Vec<Record> = newest
+            .into_values()
+            .filter(|record| record.overlaps(from, to))
+            .collect();
+        records.sort_by_key(|record| record.began);
+        Ok((records, damages))
     }
 
     /// Ids of the pins.
     #[must_use]
     pub fn pins(&self) -> &[String] {
         &self.pins
+    }
+}
+
+impl OpenFile {
+    fn records(&self, damages: &mut Vec<Damage>) -> Result<Vec<Record>, OpenError> {
+        let contents = Contents::load(&self.name, &*self.source)?;
+        let entries = of_kind(&contents, Kind::Record);
+        let read = entries.map(|entry| {
+            let body = contents::body(&self.name, &*self.source, entry)?;
+            Record::decode(&entry.meta, &body).map_err(|Malformed(why)| damage(&self.name, entry, why))
+        });
+        let mut records = Vec::new();
+        for record in read {
+            match record {
+                Ok(record) => records.push(record),
+                Err(damage) => damages.push(damage),
+            }
+        }
+        damages.extend(contents.damages);
+        Ok(records)
     }
 }
 

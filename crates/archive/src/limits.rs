@@ -28,7 +28,7 @@ impl Default for Limits {
         Self {
             bytes: 2 << 30,
             recorded: Duration::from_secs(7 * 24 * 3_600),
-            record_bytes: 64 << 20,
+            record_bytes: 16 << 20,
             pin_bytes: 512 << 20,
             waiting_bytes: 16 << 20,
             sync: Duration::from_secs(5),
