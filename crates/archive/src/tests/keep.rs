@@ -78,11 +78,11 @@ fn a_flipped_bit_costs_one_version_of_one_record_and_is_told() {
     for at in 0..bytes.len() {
         let mut flipped = bytes.clone();
         flipped[at] ^= 0x20;
-        let damaged = disk.copy();
-        damaged.put(name, flipped);
-        let (records, damages) = open(&damaged).records(0, 9).expect("they are of this format");
+        let flawed = disk.copy();
+        flawed.put(name, flipped);
+        let (records, damages) = open(&flawed).records(0, 9).expect("they are of this format");
         assert_eq!((records.len(), damages.len()), (4, 1), "byte {at}");
-        let mut server = Server::start(&damaged, small(), 10);
+        let mut server = Server::start(&flawed, small(), 10);
         assert!(
             server
                 .writer
@@ -93,7 +93,7 @@ fn a_flipped_bit_costs_one_version_of_one_record_and_is_told() {
         let kept = server.writer.put_record(&record("new", 7, None));
         kept.expect("it can be kept");
         assert_eq!(server.play().state, State::Writing);
-        let (records, _) = open(&damaged).records(0, 9).expect("they are of this format");
+        let (records, _) = open(&flawed).records(0, 9).expect("they are of this format");
         assert_eq!(records.len(), 5, "byte {at}");
     }
 }
