@@ -43,59 +43,80 @@ impl Archive {
     /// however many rows there are.
     #[must_use]
     pub fn stepped(&self, query: &Query<'_>, step: NonZeroU64) -> (Vec<Stepped>, Vec<Damage>) {
-        let mut series: Vec<Series> = Vec::new();
+        let mut tracks: Vec<OfTrack> = Vec::new();
         let damages = self.visit(query, |rows| {
-            for (place, values) in rows.columns.iter().enumerate() {
-                let known = series
-                    .iter()
-                    .position(|series| series.is_of(&rows, values.column));
-                let known = known.unwrap_or_else(|| {
-                    series.push(Series::new(&rows, values.column));
-                    series.len() - 1
-                });
-                series[known].take(&rows, place, step);
-            }
+            let known = tracks
+                .iter()
+                .position(|known| Arc::ptr_eq(&known.track, &rows.track));
+            let known = known.unwrap_or_else(|| {
+                tracks.push(OfTrack::new(&rows));
+                tracks.len() - 1
+            });
+            tracks[known].take(&rows, step);
             ControlFlow::Continue(())
         });
-        (series.into_iter().map(|series| series.stepped).collect(), damages)
+        (tracks.into_iter().flat_map(OfTrack::stepped).collect(), damages)
     }
 }
 
-/// One counter on its way through the rows.
+/// The counters of one track on their way through the rows.
+struct OfTrack {
+    track: Arc<Track>,
+    series: Vec<Series>,
+}
+
+/// One counter.
 struct Series {
-    stepped: Stepped,
+    column: usize,
     measure: Measure,
     /// Nanoseconds that a step must take to tell a rate.
     shortest: u64,
     before: Option<(Epoch, RowTime, u64)>,
+    steps: Vec<Step>,
+}
+
+impl OfTrack {
+    fn new(rows: &Rows) -> Self {
+        let schema = rows.track.schema();
+        let shortest = second::shortest(&rows.track.driver);
+        let series = rows.columns.iter().map(|values| Series {
+            column: values.column,
+            measure: Measure::new(&schema.columns[values.column]),
+            shortest,
+            before: None,
+            steps: Vec::new(),
+        });
+        Self {
+            track: Arc::clone(&rows.track),
+            series: series.collect(),
+        }
+    }
+
+    /// Takes in rows of the same columns.
+    fn take(&mut self, rows: &Rows, step: NonZeroU64) {
+        for (series, values) in self.series.iter_mut().zip(&rows.columns) {
+            let cells = values.values.iter().zip(&values.extremes);
+            for (time, (value, inside)) in rows.times.iter().zip(cells) {
+                series.take(rows.epoch, *time, *value, *inside, step);
+            }
+        }
+    }
+
+    fn stepped(self) -> impl Iterator<Item = Stepped> {
+        let track = self.track;
+        self.series.into_iter().map(move |series| Stepped {
+            track: Arc::clone(&track),
+            column: series.column,
+            steps: series.steps,
+        })
+    }
 }
 
 impl Series {
-    fn new(rows: &Rows, column: usize) -> Self {
-        Self {
-            stepped: Stepped {
-                track: Arc::clone(&rows.track),
-                column,
-                steps: Vec::new(),
-            },
-            measure: Measure::new(&rows.track.schema().columns[column]),
-            shortest: second::shortest(&rows.track.driver),
-            before: None,
-        }
-    }
-
-    fn is_of(&self, rows: &Rows, column: usize) -> bool {
-        Arc::ptr_eq(&self.stepped.track, &rows.track) && self.stepped.column == column
-    }
-
-    fn take(&mut self, rows: &Rows, place: usize, step: NonZeroU64) {
-        let values = &rows.columns[place];
-        let cells = values.values.iter().zip(&values.extremes);
-        for (time, (value, inside)) in rows.times.iter().zip(cells) {
-            let extremes = inside.or_else(|| self.since_before(rows.epoch, *time, *value));
-            self.before = Some((rows.epoch, *time, *value));
-            self.add(*time, *value, extremes, step);
-        }
+    fn take(&mut self, epoch: Epoch, time: RowTime, value: u64, inside: Option<Extremes>, step: NonZeroU64) {
+        let extremes = inside.or_else(|| self.since_before(epoch, time, value));
+        self.before = Some((epoch, time, value));
+        self.add(time, value, extremes, step);
     }
 
     /// What went on since the row before.
@@ -110,9 +131,8 @@ impl Series {
 
     fn add(&mut self, time: RowTime, value: u64, extremes: Option<Extremes>, step: NonZeroU64) {
         let step = i64::try_from(step.get()).unwrap_or(i64::MAX);
-        let at = time.wall - time.wall.rem_euclid(step);
-        let steps = &mut self.stepped.steps;
-        match steps.last_mut().filter(|last| last.at == at) {
+        let at = time.wall.saturating_sub(time.wall.rem_euclid(step));
+        match self.steps.last_mut().filter(|last| last.at == at) {
             Some(last) => {
                 last.rows += 1;
                 last.time = time;
@@ -124,7 +144,7 @@ impl Series {
                     (old, new) => old.or(new),
                 };
             }
-            None => steps.push(Step {
+            None => self.steps.push(Step {
                 at,
                 rows: 1,
                 time,

@@ -211,15 +211,14 @@ impl Writer {
             return Ok(());
         };
         let written = self.log.write().and(self.records.write());
-        let due = now.saturating_sub(self.synced) >= nanos(self.limits.sync);
-        let synced = if due {
+        let full = self.log.covers() >= whole_micros(self.limits.seal)
+            || self.log.length() >= self.limits.log_bytes();
+        let mut synced = Ok(());
+        if full || now.saturating_sub(self.synced) >= nanos(self.limits.sync) {
             self.synced = now;
-            self.log.sync().and(self.records.sync())
-        } else {
-            Ok(())
-        };
-        if self.log.covers() >= whole_micros(self.limits.seal) || self.log.length() >= self.limits.log_bytes()
-        {
+            synced = self.log.sync().and(self.records.sync());
+        }
+        if full {
             self.log.complete();
         }
         let sealed = store.seal(&mut self.log, &mut self.damages);

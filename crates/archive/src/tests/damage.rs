@@ -228,7 +228,9 @@ mod any {
                 to: i64::MAX,
             };
             let _ = archive.rows(&query);
+            let _ = archive.stepped(&query, std::num::NonZeroU64::new(SECOND).expect("not zero"));
         }
+        let _ = archive.records(i64::MIN, i64::MAX);
     }
 
     proptest! {
