@@ -117,11 +117,11 @@ impl Archive {
     pub(crate) fn on(disk: &dyn Disk) -> Result<Self, OpenError> {
         let mut archive = Self::empty();
         // Logs first: what is sealed and removed meanwhile is still there, and what was removed before is in the segments.
-        archive.open_logs(disk)?;
+        let logs = archive.open_logs(disk)?;
         archive.open_segments(disk)?;
         archive.open_records(disk)?;
         archive.pins = layout::pins(disk).map_err(OpenError::io("list the archive's pins"))?;
-        archive.drop_what_is_there_twice();
+        archive.drop_what_is_there_twice(&logs);
         archive.define_from_logs();
         Ok(archive)
     }
@@ -138,7 +138,9 @@ impl Archive {
         }
     }
 
-    fn open_logs(&mut self, disk: &dyn Disk) -> Result<(), OpenError> {
+    /// Gives the numbers of the logs that can be read.
+    fn open_logs(&mut self, disk: &dyn Disk) -> Result<HashSet<u64>, OpenError> {
+        let mut open = HashSet::new();
         let numbers = Numbered::Log.list(disk);
         for number in numbers.map_err(OpenError::io("list the archive's logs"))? {
             let name = Numbered::Log.path(number);
@@ -146,14 +148,17 @@ impl Archive {
                 continue;
             };
             match source.read() {
-                Ok(bytes) => self.logs.push(Logged::new(name, bytes)?),
+                Ok(bytes) => {
+                    self.logs.push(Logged::new(name, bytes)?);
+                    open.insert(number);
+                }
                 Err(error) => {
                     let length = source.length().unwrap_or(0);
                     self.damages.push(Damage::unreadable(&name, length, &error));
                 }
             }
         }
-        Ok(())
+        Ok(open)
     }
 
     fn open_segments(&mut self, disk: &dyn Disk) -> Result<(), OpenError> {
@@ -230,10 +235,8 @@ impl Archive {
 
     /// While a log is there, its rows count and not the blocks made of it, which may be some of them or all. Of blocks
     /// that are there twice the later count: the first seal was interrupted, by a crash or a full disk.
-    fn drop_what_is_there_twice(&mut self) {
-        let logs: HashSet<&str> = self.logs.iter().map(|log| log.name.as_str()).collect();
-        self.blocks
-            .retain(|block| !logs.contains(Numbered::Log.path(block.meta.seal).as_str()));
+    fn drop_what_is_there_twice(&mut self, logs: &HashSet<u64>) {
+        self.blocks.retain(|block| !logs.contains(&block.meta.seal));
         let key = |block: &Block| {
             (
                 block.meta.seal,
