@@ -9,6 +9,7 @@ use crate::frame::Kind;
 use crate::layout::{self, Numbered};
 use crate::logged::Logged;
 use crate::record::Record;
+use crate::segments::SealMeta;
 use crate::time::{micros, nanos};
 use crate::track::{self, Track, TrackId};
 use std::collections::{BTreeMap, HashSet};
@@ -116,9 +117,11 @@ impl Archive {
 
     pub(crate) fn on(disk: &dyn Disk) -> Result<Self, OpenError> {
         let mut archive = Self::empty();
-        // Logs first: what is sealed and removed meanwhile is still there, and what was removed before is in the segments.
-        let logs = archive.open_logs(disk)?;
-        archive.open_segments(disk)?;
+        // Logs first: what is sealed and removed after that is in memory, what was removed before is in the segments.
+        let mut logs = archive.open_logs(disk)?;
+        for sealed in archive.open_segments(disk)? {
+            logs.remove(&sealed);
+        }
         archive.open_records(disk)?;
         archive.pins = layout::pins(disk).map_err(OpenError::io("list the archive's pins"))?;
         archive.drop_what_is_there_twice(&logs);
@@ -161,16 +164,19 @@ impl Archive {
         Ok(open)
     }
 
-    fn open_segments(&mut self, disk: &dyn Disk) -> Result<(), OpenError> {
+    /// Gives the numbers of the logs that are sealed.
+    fn open_segments(&mut self, disk: &dyn Disk) -> Result<HashSet<u64>, OpenError> {
+        let mut sealed = HashSet::new();
         let numbers = Numbered::Segment.list(disk);
         for number in numbers.map_err(OpenError::io("list the archive's segments"))? {
             let name = Numbered::Segment.path(number);
             if let Some(source) = still_there(disk, &name)? {
                 let contents = Contents::load(&name, &*source)?;
+                sealed.extend(SealMeta::among(&contents.entries).map(|seal| seal.number));
                 self.take_segment(name, source.into(), contents);
             }
         }
-        Ok(())
+        Ok(sealed)
     }
 
     fn open_records(&mut self, disk: &dyn Disk) -> Result<(), OpenError> {
@@ -233,10 +239,13 @@ impl Archive {
         }
     }
 
-    /// While a log is there, its rows count and not the blocks made of it, which may be some of them or all. Of blocks
-    /// that are there twice the later count: the first seal was interrupted, by a crash or a full disk.
-    fn drop_what_is_there_twice(&mut self, logs: &HashSet<u64>) {
-        self.blocks.retain(|block| !logs.contains(&block.meta.seal));
+    /// Where a log is sealed its blocks count: it may have grown after it was read, until it was sealed and others after it.
+    /// Where it is not, the log counts, and not what there may be of its blocks. Of blocks that are there twice the later
+    /// count: the first seal was interrupted, by a crash or a full disk.
+    fn drop_what_is_there_twice(&mut self, unsealed: &HashSet<u64>) {
+        let names: HashSet<String> = unsealed.iter().map(|log| Numbered::Log.path(*log)).collect();
+        self.logs.retain(|log| names.contains(&log.name));
+        self.blocks.retain(|block| !unsealed.contains(&block.meta.seal));
         let key = |block: &Block| {
             (
                 block.meta.seal,

@@ -39,18 +39,21 @@ impl Numbered {
 
     /// The numbers that there are, in order.
     pub(crate) fn list(self, disk: &dyn Disk) -> io::Result<Vec<u64>> {
-        let mut numbers: Vec<u64> = disk
-            .list(self.folder())?
-            .iter()
-            .filter_map(|name| {
-                name.strip_suffix(self.extension())?
-                    .strip_suffix('.')?
-                    .parse()
-                    .ok()
-            })
-            .collect();
+        let names = disk.list(self.folder())?;
+        let mut numbers: Vec<u64> = names.iter().filter_map(|name| self.number(name)).collect();
         numbers.sort_unstable();
         Ok(numbers)
+    }
+
+    /// The number of the file that is called `name`, if it is one of these.
+    fn number(self, name: &str) -> Option<u64> {
+        let number = name
+            .strip_suffix(self.extension())?
+            .strip_suffix('.')?
+            .parse()
+            .ok()?;
+        let ours = number < u64::MAX && self.path(number) == format!("{}/{name}", self.folder());
+        ours.then_some(number)
     }
 }
 
@@ -79,4 +82,28 @@ pub(crate) fn pins(disk: &dyn Disk) -> io::Result<Vec<String>> {
 pub(crate) fn is_name(id: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     (1..=128).contains(&id.len()) && id.chars().all(plain) && !id.starts_with('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Memory;
+
+    #[test]
+    fn files_of_other_names_are_left_alone() {
+        let disk = Memory::new();
+        let numbers = [
+            "00000000000000000007",
+            "7",
+            "+0000000000000000007",
+            "18446744073709551615",
+            "a",
+        ];
+        for name in numbers {
+            disk.put(&format!("rows/{name}.log"), Vec::new());
+            disk.put(&format!("rows/{name}.logs"), Vec::new());
+        }
+        assert_eq!(Numbered::Log.list(&disk).expect("it lists"), [7]);
+        assert_eq!(Numbered::Segment.list(&disk).expect("it lists"), [0; 0]);
+    }
 }

@@ -1,6 +1,6 @@
 //! Sealed blocks in append-only segments: writing them, and letting go of the oldest.
 
-use crate::block::Compressor;
+use crate::block::{self, Compressor};
 use crate::bytes::{Input, Malformed};
 use crate::contents::{Contents, Entry, put_index};
 use crate::damage::{Damage, OpenError};
@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 /// Says that all blocks of a log are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct SealMeta {
-    number: u64,
+pub(crate) struct SealMeta {
+    pub(crate) number: u64,
     /// Microseconds from the first to the last row.
     recorded: u64,
 }
@@ -38,7 +38,7 @@ impl SealMeta {
     }
 
     /// The seals among a file's frames.
-    fn among(entries: &[Entry]) -> impl Iterator<Item = Self> {
+    pub(crate) fn among(entries: &[Entry]) -> impl Iterator<Item = Self> {
         entries
             .iter()
             .filter(|entry| entry.kind == Kind::Seal)
@@ -93,6 +93,8 @@ pub(crate) struct Opened {
     pub(crate) segments: Segments,
     /// Logs that are sealed.
     pub(crate) sealed: HashSet<u64>,
+    /// The highest number of a log that anything was made of.
+    pub(crate) last_log: u64,
     pub(crate) damages: Vec<Damage>,
 }
 
@@ -112,6 +114,7 @@ impl Segments {
                 compressor,
             },
             sealed: HashSet::new(),
+            last_log: 0,
             damages: Vec::new(),
         };
         for number in &numbers {
@@ -128,8 +131,12 @@ impl Segments {
 
     /// Microseconds that all segments cover.
     pub(crate) fn recorded(&self) -> u64 {
-        let finished: u64 = self.finished.iter().map(|segment| segment.recorded).sum();
-        finished + self.current.as_ref().map_or(0, |current| current.recorded)
+        let finished = self
+            .finished
+            .iter()
+            .map(|segment| segment.recorded)
+            .fold(0, u64::saturating_add);
+        finished.saturating_add(self.current.as_ref().map_or(0, |current| current.recorded))
     }
 
     /// Writes the blocks of log `number`, for good; gives what of it could not be read.
@@ -184,7 +191,7 @@ impl Segments {
     pub(crate) fn evict(&mut self, more: u64) -> io::Result<()> {
         while let Some(oldest) = self.finished.front().copied() {
             let too_large = self.bytes() + more > self.measures.bytes;
-            let too_long = self.recorded() - oldest.recorded >= self.measures.recorded;
+            let too_long = self.recorded().saturating_sub(oldest.recorded) >= self.measures.recorded;
             if !too_large && !too_long {
                 return Ok(());
             }
@@ -207,7 +214,10 @@ impl Opened {
         self.damages.extend(contents.damages.iter().cloned());
         self.sealed
             .extend(SealMeta::among(&contents.entries).map(|seal| seal.number));
-        let recorded = SealMeta::among(&contents.entries).map(|seal| seal.recorded).sum();
+        let recorded = SealMeta::among(&contents.entries)
+            .map(|seal| seal.recorded)
+            .fold(0, u64::saturating_add);
+        self.last_log = last_log(&contents).max(self.last_log);
         let segments = &mut self.segments;
         let mut bytes = contents.end;
         if is_last && !contents.finished {
@@ -225,6 +235,17 @@ impl Opened {
         });
         Ok(())
     }
+}
+
+/// The highest number of a log among a file's seals and blocks, either of which may be damaged.
+fn last_log(contents: &Contents) -> u64 {
+    let blocks = contents
+        .entries
+        .iter()
+        .filter(|entry| entry.kind == Kind::Block)
+        .filter_map(|entry| block::Meta::decode(&entry.meta).ok());
+    let seals = SealMeta::among(&contents.entries).map(|seal| seal.number);
+    seals.chain(blocks.map(|block| block.seal)).max().unwrap_or(0)
 }
 
 impl Current {
@@ -289,7 +310,7 @@ impl Current {
         });
         self.entries.extend(placed);
         self.defined.extend(sealed.definitions.keys());
-        self.recorded += seal.recorded;
+        self.recorded = self.recorded.saturating_add(seal.recorded);
         Ok(())
     }
 }

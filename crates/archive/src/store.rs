@@ -19,8 +19,13 @@ pub(crate) struct Store {
     pub(crate) segments: Segments,
     pub(crate) pins: Pins,
     most_bytes: u64,
+    /// Why the last seal failed, and when to try again.
+    failed: Option<(String, u64)>,
     _lock: Lock,
 }
+
+/// Nanoseconds until a seal that failed is tried again: it costs a good part of a second of the processor.
+const RETRY: u64 = 10_000_000_000;
 
 impl Store {
     /// Opens what there is, and lets `log` and `records` go on behind it.
@@ -43,7 +48,7 @@ impl Store {
         let logs = Numbered::Log
             .list(&*disk)
             .map_err(OpenError::io("list the archive's logs"))?;
-        let last = logs.iter().chain(&opened.sealed).max().copied().unwrap_or(0);
+        let last = logs.last().copied().unwrap_or(0).max(opened.last_log);
         let mut complete = Vec::new();
         for number in logs {
             if opened.sealed.contains(&number) {
@@ -56,23 +61,36 @@ impl Store {
         let pins = Pins::open(Arc::clone(&disk), limits.pin_bytes)?;
         let of_records = records.resume()?;
         damages.extend(opened.damages.into_iter().chain(of_records));
-        log.resume(complete, last + 1);
+        log.resume(complete, last.saturating_add(1));
         Ok(Self {
             segments: opened.segments,
             pins,
             disk,
             most_bytes: limits.bytes,
+            failed: None,
             _lock: lock,
         })
     }
 
     /// Seals the oldest complete log.
-    pub(crate) fn seal(&mut self, log: &mut Log, damages: &mut Vec<Damage>) -> io::Result<()> {
-        if let Some(oldest) = log.oldest_complete() {
-            self.seal_one(oldest, damages)?;
-            log.forget_oldest_complete();
+    pub(crate) fn seal(&mut self, log: &mut Log, damages: &mut Vec<Damage>, now: u64) -> io::Result<()> {
+        let Some(oldest) = log.oldest_complete() else {
+            return Ok(());
+        };
+        if let Some((why, _)) = self.failed.as_ref().filter(|(_, again)| now < *again) {
+            return Err(io::Error::other(why.clone()));
         }
-        Ok(())
+        match self.seal_one(oldest, damages) {
+            Ok(()) => {
+                self.failed = None;
+                log.forget_oldest_complete();
+                Ok(())
+            }
+            Err(error) => {
+                self.failed = Some((error.to_string(), now.saturating_add(RETRY)));
+                Err(error)
+            }
+        }
     }
 
     fn seal_one(&mut self, log: Complete, damages: &mut Vec<Damage>) -> io::Result<()> {

@@ -221,7 +221,7 @@ impl Writer {
         if full {
             self.log.complete();
         }
-        let sealed = store.seal(&mut self.log, &mut self.damages);
+        let sealed = store.seal(&mut self.log, &mut self.damages, now);
         let evicted = store.evict(&mut self.log);
         written.and(synced).and(sealed).and(evicted)
     }

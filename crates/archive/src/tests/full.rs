@@ -54,11 +54,11 @@ fn a_seal_that_failed_half_way_and_could_not_be_undone_is_made_again() {
         disk.set(Mood::Faulty { left });
         server.play_for(3);
         disk.set(Mood::Willing);
-        assert_eq!(server.play_for(8).state, State::Writing, "{left}");
-        assert_eq!(common(&open(&disk)), (0..15).collect(), "{left}");
+        assert_eq!(server.play_for(15).state, State::Writing, "{left}");
+        assert_eq!(common(&open(&disk)), (0..22).collect(), "{left}");
         drop(server);
-        Server::start(&disk, lasting(), 20).play_for(6);
-        assert_eq!(common(&open(&disk)), (0..15).chain(20..26).collect(), "{left}");
+        Server::start(&disk, lasting(), 22).play_for(4);
+        assert_eq!(common(&open(&disk)), (0..26).collect(), "{left}");
         // What was left of it goes with the rest.
         Server::start(&disk, small(), 30).play_for(80);
         let found = common(&open(&disk));
