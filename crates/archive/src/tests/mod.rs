@@ -5,6 +5,7 @@ mod crash;
 mod damage;
 mod full;
 mod keep;
+mod meanwhile;
 mod retention;
 mod together;
 
