@@ -15,6 +15,7 @@ const IMPORTS: [(&str, &[&str]); 8] = [
     ("capture", &["catalog", "model"]),
     ("linux", &["capture", "catalog", "model"]),
     ("sim", &["catalog", "model"]),
+    ("archive", &["catalog", "model", "ring", "signals"]),
     (
         "rocewatch",
         &["capture", "catalog", "linux", "model", "ring", "signals", "sim"],
