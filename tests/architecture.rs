@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Each crate, and those that it may import. Imports run downwards only.
-const IMPORTS: [(&str, &[&str]); 8] = [
+const IMPORTS: [(&str, &[&str]); 9] = [
     ("catalog", &[]),
     ("ring", &[]),
     ("model", &["catalog"]),
@@ -18,7 +18,9 @@ const IMPORTS: [(&str, &[&str]); 8] = [
     ("archive", &["catalog", "model", "ring", "signals"]),
     (
         "rocewatch",
-        &["capture", "catalog", "linux", "model", "ring", "signals", "sim"],
+        &[
+            "archive", "capture", "catalog", "linux", "model", "ring", "signals", "sim",
+        ],
     ),
 ];
 
