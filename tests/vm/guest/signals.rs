@@ -132,11 +132,11 @@ fn pfc_moves_between_priorities_without_one_wrong_value() {
         }
         seen
     };
-    let mut scrapes = 0;
     for (from, to) in [(3, 4), (4, 3), (3, 4), (4, 3)] {
         shell(&format!("dcb pfc set dev rail0 prio-pfc {from}:off {to}:on"));
         let end = Instant::now() + Duration::from_secs(4);
-        while Instant::now() < end {
+        let mut scrapes = 0;
+        while Instant::now() < end || scrapes < 6 {
             check(&daemon.scrape());
             scrapes += 1;
         }
@@ -156,7 +156,6 @@ fn pfc_moves_between_priorities_without_one_wrong_value() {
             },
         );
     }
-    assert!(scrapes > 20, "only {scrapes} scrapes in 16 s");
     assert!(check(&daemon.scrape()) > 0);
 }
 
