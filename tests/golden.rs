@@ -138,8 +138,10 @@ fn promtool_finds_nothing_but_what_the_contract_sets() {
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
 }
 
+const NO_STATE: &str = "without --state there is no archive";
+
 /// Families that the simulated mlx5 server does not show, and why.
-const NOT_IN_THE_DEMO: [(&str, &str); 22] = [
+const NOT_IN_THE_DEMO: [(&str, &str); 29] = [
     ("pfc_xoff_frames", "mlx5 does not count XOFF apart"),
     ("pfc_xon_frames", "mlx5 does not count XON apart"),
     ("pfc_port_frames", "mlx5 has no sum over priorities"),
@@ -172,6 +174,13 @@ const NOT_IN_THE_DEMO: [(&str, &str); 22] = [
     ("module_tx_bias_amperes", "modules are read only where asked for"),
     ("optical_power_watts", "modules are read only where asked for"),
     ("rdma_async_events", "libibverbs is used only where asked for"),
+    ("archive_bytes", NO_STATE),
+    ("archive_oldest_seconds", NO_STATE),
+    ("archive_paused", NO_STATE),
+    ("archive_rows", NO_STATE),
+    ("archive_lost_rows", NO_STATE),
+    ("archive_damages", NO_STATE),
+    ("archive_write_errors", NO_STATE),
     ("source_errors", "no read has failed"),
     ("cnp_ignored_ratio", "no CNP has come yet"),
 ];

@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Counters(Counters),
     /// Write all that can be read of this server's NICs into a file, for a bug report or for a look elsewhere.
     Capture(Capture),
+    /// Tell what happened: what was unlike the hour before, or every value, from the archive that the daemon keeps.
+    History(History),
     /// Tell what a counter, a signal or a metric means, for every driver that has it.
     Explain(Explain),
     /// Check a configuration file and name every mistake in it.
@@ -185,6 +187,52 @@ pub(crate) struct Ports {
     pub(crate) source: Source,
 }
 
+/// Options of `history`.
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// Around this time, as in 03:12, "yesterday 03:12", -2h or RFC 3339.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["since", "until"], allow_hyphen_values = true)]
+    pub(crate) at: Option<String>,
+    /// So long before and after it.
+    #[arg(long, value_name = "TIME", default_value = "2m", requires = "at", value_parser = humantime::parse_duration)]
+    pub(crate) window: Duration,
+    /// From this time on.
+    #[arg(long, value_name = "TIME", default_value = "-15m", allow_hyphen_values = true)]
+    pub(crate) since: String,
+    /// Up to this time.
+    #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
+    pub(crate) until: String,
+    /// Of this port alone: RDMA device, netdev or PCI address.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<String>,
+    /// CSV and JSON: of this counter or signal alone, as in rx_prio3_pause or pfc.rx_frames.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) signal: Option<String>,
+    /// CSV and JSON: one value in so long [default: 1s].
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) step: Option<Duration>,
+    /// Table: show what moved as usual as well.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// For people or for programs.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = HistoryFormat::Table)]
+    pub(crate) format: HistoryFormat,
+    /// The archive: DIR/archive of the daemon's --state DIR, or a copy of it.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/rocewatch/archive")]
+    pub(crate) archive: PathBuf,
+}
+
+/// How history is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HistoryFormat {
+    /// What was unlike the hour before, with its course.
+    Table,
+    /// Every value, one a line.
+    Csv,
+    /// Every value, by counter.
+    Json,
+}
+
 /// Options of `capture`.
 #[derive(Debug, Args)]
 pub(crate) struct Capture {
@@ -228,7 +276,7 @@ pub(crate) struct Serve {
     /// Address to serve on [default: 127.0.0.1:14791].
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Directory for what the daemon keeps, made if it is not there. Nothing is kept there yet.
+    /// Directory to keep history in, made if it is not there. Without one, history is the last minutes in memory.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 }

@@ -31,6 +31,18 @@ impl Clock {
         u64::try_from(self.zero.elapsed().as_nanos() * u128::from(self.speed)).unwrap_or(u64::MAX)
     }
 
+    /// The wall time now, in nanoseconds since 1970. It leaps when somebody sets it.
+    #[allow(clippy::disallowed_methods)] // this is the place
+    pub(crate) fn wall(&self) -> i64 {
+        let wall = if self.speed == 1 {
+            SystemTime::now()
+        } else {
+            self.zero_wall + Duration::from_nanos(self.now())
+        };
+        let since = wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    }
+
     /// How long a thread has to wait until the clock reads `due`.
     pub(crate) fn until(&self, due: u64) -> Duration {
         Duration::from_nanos(due.saturating_sub(self.now()) / u64::from(self.speed))

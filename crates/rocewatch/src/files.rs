@@ -20,3 +20,12 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     std::fs::write(path, content)
 }
+
+/// A number that no other call has given, on this machine or another.
+pub(crate) fn unique_number() -> io::Result<[u8; 16]> {
+    let text = read_text(Path::new("/proc/sys/kernel/random/uuid"))?;
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    u128::from_str_radix(&digits, 16)
+        .map(u128::to_be_bytes)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}

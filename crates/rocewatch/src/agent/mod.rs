@@ -6,6 +6,7 @@
 //! ```
 //! A lane never waits for anybody but the kernel: it hands rows over in rings and all else in a channel.
 
+mod archivist;
 mod cadence;
 mod deriver;
 mod health;
@@ -16,6 +17,7 @@ mod restraint;
 mod source;
 mod world;
 
+pub(crate) use archivist::{Archivist, News};
 pub(crate) use health::{Health, READ_TIME_BOUNDS, ReadTimes};
 pub(crate) use port::PortView;
 pub(crate) use source::{SourceState, SourceView};
@@ -24,6 +26,7 @@ pub(crate) use world::World;
 use crate::clock::Clock;
 use crate::config::Config;
 use model::{Host, Port, PortId, Schema, SourceKind, Why};
+use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -104,6 +107,20 @@ impl Agent {
             registry,
             deriver,
         })
+    }
+
+    /// Has every row written into the archive in `folder` from now on.
+    ///
+    /// # Errors
+    /// Another process writes it, or another version of this program did.
+    pub(crate) fn archive(
+        &self,
+        folder: PathBuf,
+        limits: archive::Limits,
+        epoch: archive::Epoch,
+        clock: Clock,
+    ) -> Result<Archivist, archive::OpenError> {
+        Archivist::start(folder, limits, epoch, Arc::clone(&self.world), clock)
     }
 
     /// Has every source closed, each as soon as the kernel lets go of its lane.

@@ -1,6 +1,6 @@
 //! One source of a port as the world sees it: its state, its track, and what is wrong with it.
 
-use super::{Health, JobId, ReadTimes};
+use super::{Health, JobId, ReadTimes, archivist};
 use crate::clock::nanos;
 use model::{Port, Schema, SourceKind, Why};
 use ring::{Cursor, Row};
@@ -92,6 +92,17 @@ impl SourceView {
         let reader = self.track.as_ref()?.cursor.reader();
         let mut row = reader.row();
         reader.latest(&mut row).then_some(row)
+    }
+
+    /// Its track, for whoever follows the ring as well.
+    pub(super) fn track(&self, port: &Arc<Port>) -> Option<archivist::Track> {
+        let track = self.track.as_ref()?;
+        Some(archivist::Track {
+            job: Arc::clone(&self.job),
+            port: Arc::clone(port),
+            schema: Arc::clone(&track.schema),
+            reader: track.cursor.reader().clone(),
+        })
     }
 
     /// Rows that its ring holds.

@@ -1,5 +1,6 @@
 //! The node as its lanes see it: ports, sources with their states, and what the rows tell.
 
+use super::archivist::Track;
 use super::port::{OPENING_LIMIT, is_rail};
 use super::{Event, Health, JobId, LaneKind, Paced, PortView, SourceState, SourceView};
 use crate::clock::{Clock, nanos};
@@ -39,6 +40,16 @@ impl World {
     /// Every port, by PCI address.
     pub(crate) fn ports(&self) -> impl Iterator<Item = &PortView> + Clone {
         self.ports.values()
+    }
+
+    /// Every track that is being read.
+    pub(super) fn tracks(&self) -> Vec<Track> {
+        let of_port = |view: &PortView| {
+            let port = &view.port;
+            let tracks = view.sources.values().filter_map(|source| source.track(port));
+            tracks.collect::<Vec<_>>()
+        };
+        self.ports.values().flat_map(of_port).collect()
     }
 
     /// Changes whenever other series than before may have to be shown.

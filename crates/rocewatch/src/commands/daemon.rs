@@ -1,9 +1,9 @@
 //! The daemon: samples, serves, reloads, ends.
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Archivist};
 use crate::cli::Serve;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::failure::Failure;
 use crate::files;
 use crate::http::{self, App};
@@ -19,7 +19,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How often readiness is looked at until it is there.
 const READY_POLL: Duration = Duration::from_millis(50);
-/// How long what was changed at the devices may take to be changed back at the end.
+/// The archive's folder in the directory of the daemon's state.
+pub(super) const ARCHIVE: &str = "archive";
+/// How long each of the last things to do may take at the end: changing back what was changed at the devices, writing the
+/// last rows.
 const LAST_WORD: Duration = Duration::from_millis(700);
 
 /// What `run` and `demo` have in common.
@@ -74,6 +77,11 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         ))
     })?;
 
+    let archivist = match &serve.state {
+        Some(state) => Some(Arc::new(archive(&agent, state, &config.archive, clock)?)),
+        None => None,
+    };
+
     if let Some(notice) = &not_live {
         tracing::warn!("{notice}");
     }
@@ -91,7 +99,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         .unwrap_or_default()
         .as_secs_f64();
     let limits = config.http.clone();
-    let exposition = Exposition::new(config.metrics.clone(), started);
+    let exposition = Exposition::new(config.metrics.clone(), started, archivist.clone());
     let app = Arc::new(App {
         agent,
         exposition,
@@ -105,11 +113,35 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     tokio::spawn(reload_on(hangup, config_file, config, log, Arc::clone(&app)));
     http::serve(listener, router, &limits, end).await;
     service::stopping();
+    if let Some(archivist) = &archivist {
+        close(archivist).await;
+    }
     if started_with.sampling.optional_counters {
         change_back(&app).await;
     }
     tracing::info!("ending");
     Ok(())
+}
+
+/// Opens the archive in the directory of the daemon's state.
+fn archive(
+    agent: &Agent,
+    state: &Path,
+    wanted: &config::Archive,
+    clock: Clock,
+) -> Result<Archivist, Failure> {
+    let limits = archive::Limits {
+        bytes: u64::from(wanted.max_mib) << 20,
+        recorded: wanted.keep,
+        ..archive::Limits::default()
+    };
+    let folder = state.join(ARCHIVE);
+    let cannot =
+        |error: String| Failure::Runtime(format!("cannot keep an archive in {}: {error}", folder.display()));
+    let epoch = files::unique_number().map_err(|error| cannot(error.to_string()))?;
+    agent
+        .archive(folder.clone(), limits, archive::Epoch(epoch), clock)
+        .map_err(|error| cannot(error.to_string()))
 }
 
 fn prepare_state(directory: Option<&Path>) -> Result<(), Failure> {
@@ -125,14 +157,27 @@ fn prepare_state(directory: Option<&Path>) -> Result<(), Failure> {
 /// Waits until the lanes have changed back what they changed at the devices.
 async fn change_back(app: &App) {
     app.agent.end();
-    let ended = async {
-        while !app.agent.has_ended() {
+    if !comes_true(|| app.agent.has_ended()).await {
+        tracing::warn!("a device does not answer; its optional counters may stay switched on");
+    }
+}
+
+/// Has the last rows written.
+async fn close(archivist: &Archivist) {
+    archivist.end();
+    if !comes_true(|| archivist.has_ended()).await {
+        tracing::warn!("the disk does not answer; the last rows may not be in the archive");
+    }
+}
+
+/// Waits until this is true, but not for long: the process is ending.
+async fn comes_true(is_true: impl Fn() -> bool) -> bool {
+    let wait = async {
+        while !is_true() {
             tokio::time::sleep(READY_POLL).await;
         }
     };
-    if tokio::time::timeout(LAST_WORD, ended).await.is_err() {
-        tracing::warn!("a device does not answer; its optional counters may stay switched on");
-    }
+    tokio::time::timeout(LAST_WORD, wait).await.is_ok()
 }
 
 /// Tells the service manager when everything that can be sampled is being sampled.

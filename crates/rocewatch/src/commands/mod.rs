@@ -6,6 +6,7 @@ mod counters;
 mod daemon;
 mod explain;
 mod generate;
+mod history;
 mod ports;
 
 use crate::cli::{Command, Demo, Run, Sim, Source};
@@ -31,6 +32,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
             counters::list(&host(&options.source, &all, clock)?, &options, clock)
         }
         Command::Capture(options) => capture::take(&options, clock),
+        Command::History(options) => history::show(&options, clock.wall()),
         Command::Explain(options) => explain::explain(&options.name),
         Command::Generate(what) => generate::generate(&what),
         Command::CheckConfig(options) => {

@@ -34,6 +34,7 @@ pub(crate) struct Config {
     pub(crate) devices: Devices,
     pub(crate) sampling: Sampling,
     pub(crate) rings: Rings,
+    pub(crate) archive: Archive,
     pub(crate) metrics: Metrics,
     pub(crate) http: Http,
     pub(crate) log: Log,
@@ -96,6 +97,26 @@ pub(crate) struct Rings {
     pub(crate) span: Duration,
     /// No ring is larger than this.
     pub(crate) max_kib_per_track: u32,
+}
+
+/// How much is kept on disk, where there is a directory to keep it in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Archive {
+    /// Recorded time that is kept; hours in which nothing was recorded do not count.
+    #[serde(with = "duration")]
+    pub(crate) keep: Duration,
+    /// No more than this on disk.
+    pub(crate) max_mib: u32,
+}
+
+impl Default for Archive {
+    fn default() -> Self {
+        Self {
+            keep: Duration::from_secs(7 * 24 * 60 * 60),
+            max_mib: 2048,
+        }
+    }
 }
 
 /// What `/metrics` shows.
@@ -171,6 +192,7 @@ impl Default for Config {
             listen: DEFAULT_LISTEN,
             devices: Devices::default(),
             sampling: Sampling::default(),
+            archive: Archive::default(),
             rings: Rings::default(),
             metrics: Metrics::default(),
             http: Http::default(),

@@ -13,13 +13,13 @@ mod text;
 
 pub(crate) use text::{Encoding, Format};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Archivist};
 use crate::config::Metrics;
 use bytes::Bytes;
 use gzip::Gzip;
 use layout::Layout;
 use own::Own;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Makes expositions and keeps the newest.
 pub(crate) struct Exposition {
@@ -40,7 +40,7 @@ struct State {
 
 impl Exposition {
     /// An exposition of an agent that started at this Unix time.
-    pub(crate) fn new(config: Metrics, started: f64) -> Self {
+    pub(crate) fn new(config: Metrics, started: f64, archivist: Option<Arc<Archivist>>) -> Self {
         let state = State {
             config,
             layout: Layout::empty(),
@@ -50,7 +50,7 @@ impl Exposition {
             gzip: Gzip::new(),
         };
         Self {
-            own: Own::new(),
+            own: Own::new(archivist),
             started,
             state: Mutex::new(state),
         }

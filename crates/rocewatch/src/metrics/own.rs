@@ -1,10 +1,12 @@
 //! What the process tells of itself: requests, log lines, CPU, memory, descriptors. By the `prometheus` crate.
 
 use super::text::{self, Format};
+use crate::agent::{Archivist, News};
 use axum::http::StatusCode;
 use catalog::FamilyKind;
 use prometheus::proto::{MetricFamily, MetricType};
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use std::sync::Arc;
 
 /// The agent's own metrics.
 pub(crate) struct Own {
@@ -12,6 +14,7 @@ pub(crate) struct Own {
     requests: IntCounterVec,
     reloads: IntCounterVec,
     scrapes: IntCounter,
+    archivist: Option<Arc<Archivist>>,
 }
 
 /// Paths that are counted by name; all others share one label, so that nobody can make series by asking.
@@ -25,7 +28,7 @@ const PATHS: [&str; 6] = [
 ];
 
 impl Own {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(archivist: Option<Arc<Archivist>>) -> Self {
         let registry = Registry::new();
         let requests = counters("http_requests");
         let reloads = counters("config_reloads");
@@ -53,6 +56,7 @@ impl Own {
             requests,
             reloads,
             scrapes,
+            archivist,
         }
     }
 
@@ -76,7 +80,42 @@ impl Own {
         for family in self.registry.gather() {
             write_family(format, &family, &mut text);
         }
+        if let Some(archivist) = &self.archivist {
+            write_archive(format, &archivist.news(), &mut text);
+        }
         out.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// How the archive is doing.
+fn write_archive(format: Format, news: &News, out: &mut String) {
+    let status = &news.status;
+    let bytes = status.row_bytes + status.record_bytes + status.pin_bytes;
+    let paused = matches!(status.state, archive::State::Paused(_));
+    let oldest = news.oldest.map(|nanoseconds| nanoseconds as f64 / 1e9);
+    let values = [
+        ("archive_bytes", Some(bytes as f64)),
+        ("archive_oldest_seconds", oldest),
+        ("archive_paused", Some(f64::from(u8::from(paused)))),
+        ("archive_rows", Some(status.rows as f64)),
+        ("archive_lost_rows", Some(status.lost_rows as f64)),
+        ("archive_damages", Some(news.damages as f64)),
+        ("archive_write_errors", Some(news.failures as f64)),
+    ];
+    for (name, value) in values {
+        let (Some(family), Some(value)) = (catalog::family(name), value) else {
+            continue;
+        };
+        let name = format!("{}{name}", text::PREFIX);
+        let suffix = if family.kind == FamilyKind::Counter {
+            "_total"
+        } else {
+            ""
+        };
+        text::header(format, &name, family.kind, family.unit, family.help, out);
+        text::prefix(&name, suffix, [], out);
+        out.push_str(&value.to_string());
+        out.push('\n');
     }
 }
 

@@ -1,0 +1,240 @@
+//! The thread that takes every row to disk: once a second, from the rings, where they wait if the disk does not take them.
+
+use super::{JobId, World};
+use crate::clock::{Clock, nanos};
+use archive::{Archive, Handle, Limits, Now, OpenError, State, Status, Writer};
+use model::{Port, Schema};
+use ring::{Cursor, Next, Row};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const SECOND: u64 = 1_000_000_000;
+/// Behind each full second, when the rows of that second are in.
+const LAG: u64 = 10_000_000;
+/// How often it is looked up what the oldest row on disk is.
+const LOOK_BACK: Duration = Duration::from_secs(60);
+
+/// The archive of a running agent.
+pub(crate) struct Archivist {
+    news: Arc<Mutex<News>>,
+    stop: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+/// How the archive is doing, for metrics and the API.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct News {
+    /// Bytes, rows, and whether rows reach the disk.
+    pub(crate) status: Status,
+    /// Seconds in which they did not.
+    pub(crate) failures: u64,
+    /// Places on disk that could not be read at the start or since.
+    pub(crate) damages: u64,
+    /// Nanoseconds since 1970 of the oldest row.
+    pub(crate) oldest: Option<i64>,
+}
+
+impl Archivist {
+    /// Opens the archive in `folder`, and has every row of `world` written from now on.
+    ///
+    /// # Errors
+    /// Another process writes it, or another version of this program did. A disk that fails is no error: the rows wait.
+    pub(super) fn start(
+        folder: PathBuf,
+        limits: Limits,
+        epoch: archive::Epoch,
+        world: Arc<Mutex<World>>,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        let writer = Writer::open(&folder, limits, epoch, now(clock))?;
+        let news = Arc::new(Mutex::new(News::default()));
+        let (stop, stopped) = channel();
+        let mut work = Work {
+            writer,
+            folder,
+            world,
+            clock,
+            followed: Vec::new(),
+            news: Arc::clone(&news),
+            looked_back: None,
+        };
+        let thread = std::thread::Builder::new()
+            .name("archivist".to_owned())
+            .spawn(move || {
+                work.run(&stopped);
+                if let State::Paused(why) = work.writer.finish().state {
+                    tracing::warn!("the last rows are not in the archive: {why}");
+                }
+            })
+            .map_err(|error| OpenError::Io {
+                what: "cannot start a thread".to_owned(),
+                error,
+            })?;
+        Ok(Self { news, stop, thread })
+    }
+
+    /// How it is doing.
+    pub(crate) fn news(&self) -> News {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks it to write the last rows and end.
+    pub(crate) fn end(&self) {
+        let _ = self.stop.send(());
+    }
+
+    /// True once it has.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+/// One instant on the clock of the rows and on the wall's.
+fn now(clock: Clock) -> Now {
+    Now {
+        monotonic: clock.now(),
+        wall: clock.wall(),
+    }
+}
+
+struct Work {
+    writer: Writer,
+    folder: PathBuf,
+    world: Arc<Mutex<World>>,
+    clock: Clock,
+    followed: Vec<Followed>,
+    news: Arc<Mutex<News>>,
+    looked_back: Option<u64>,
+}
+
+/// A track that is being written.
+struct Followed {
+    track: Track,
+    handle: Handle,
+    cursor: Cursor,
+    row: Row,
+}
+
+/// A track of the world: one source of one port for as long as its columns stay the same.
+#[derive(Clone)]
+pub(super) struct Track {
+    pub(super) job: Arc<JobId>,
+    pub(super) port: Arc<Port>,
+    pub(super) schema: Arc<Schema>,
+    pub(super) reader: ring::Reader,
+}
+
+impl Track {
+    /// True if both are the same ring.
+    fn is(&self, other: &Self) -> bool {
+        self.job == other.job && Arc::ptr_eq(&self.schema, &other.schema)
+    }
+}
+
+impl Work {
+    fn run(&mut self, stopped: &Receiver<()>) {
+        loop {
+            let due = (self.clock.now() / SECOND + 1) * SECOND + LAG;
+            match stopped.recv_timeout(self.clock.until(due)) {
+                Err(RecvTimeoutError::Timeout) => self.second(),
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => {
+                    self.take_in();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn second(&mut self) {
+        self.take_in();
+        let before = self.writer.status().state.clone();
+        let status = self.writer.tick(now(self.clock)).clone();
+        tell_change(&self.folder, &before, &status.state);
+        let damages = self.writer.take_damages();
+        for damage in &damages {
+            tracing::warn!("the archive is damaged, and only what was there is lost: {damage}");
+        }
+        let oldest = self.look_back();
+        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        news.failures += u64::from(matches!(status.state, State::Paused(_)));
+        news.damages += damages.len() as u64;
+        news.status = status;
+        news.oldest = oldest.or(news.oldest);
+    }
+
+    /// Hands every new row to the writer.
+    fn take_in(&mut self) {
+        let tracks = self.world.lock().unwrap_or_else(PoisonError::into_inner).tracks();
+        for track in &tracks {
+            if !self.followed.iter().any(|followed| followed.track.is(track)) {
+                self.follow(track.clone());
+            }
+        }
+        for followed in &mut self.followed {
+            followed.drain(&mut self.writer);
+        }
+        let writer = &mut self.writer;
+        self.followed.retain(|followed| {
+            let goes_on = tracks.iter().any(|track| followed.track.is(track));
+            if !goes_on {
+                writer.close_track(followed.handle);
+            }
+            goes_on
+        });
+    }
+
+    fn follow(&mut self, track: Track) {
+        let handle = self.writer.open_track(&track.port, &track.schema);
+        self.followed.push(Followed {
+            handle,
+            row: track.reader.row(),
+            cursor: Cursor::new(track.reader.clone()),
+            track,
+        });
+    }
+
+    /// The time of the oldest row on disk, once in a while.
+    fn look_back(&mut self) -> Option<i64> {
+        let now = self.clock.now();
+        if self
+            .looked_back
+            .is_some_and(|looked| now - looked < nanos(LOOK_BACK))
+        {
+            return None;
+        }
+        self.looked_back = Some(now);
+        let archive = Archive::open(&self.folder).ok()?;
+        archive.tracks().iter().map(|span| span.first).min()
+    }
+}
+
+impl Followed {
+    fn drain(&mut self, writer: &mut Writer) {
+        loop {
+            match self.cursor.next(&mut self.row) {
+                Next::Row => writer.row(self.handle, self.row.window, &self.row.values),
+                Next::Lost(rows) => {
+                    tracing::warn!(device = %self.track.job.device, source = %self.track.job.source, rows,
+                        "rows were overwritten before they were archived");
+                }
+                Next::None => return,
+            }
+        }
+    }
+}
+
+fn tell_change(folder: &Path, before: &State, after: &State) {
+    match (before, after) {
+        (State::Writing, State::Paused(why)) => tracing::warn!(
+            "the archive in {} is not written: {why}; sampling goes on, and rows wait in memory",
+            folder.display()
+        ),
+        (State::Paused(_), State::Writing) => {
+            tracing::info!("the archive in {} is written again", folder.display());
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,153 @@
+//! What the daemon keeps on disk, and what `rocewatch history` tells of it.
+
+#![allow(clippy::disallowed_methods)] // tests wait and look at files
+
+mod support;
+
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+use support::{Daemon, run};
+
+/// A simulated minute in a second.
+const SPEED: &str = "60";
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("paths are text")
+}
+
+fn demo(state: &Path) -> Daemon {
+    let daemon = Daemon::start(&[
+        "demo",
+        "--scenario",
+        "pfc-storm",
+        "--ports",
+        "2",
+        "--speed",
+        SPEED,
+        "--state",
+        text(state),
+    ]);
+    daemon.wait_until_ready();
+    daemon
+}
+
+fn wait_for_rows(daemon: &Daemon, rows: f64) {
+    daemon.wait_for("rows are archived", Duration::from_secs(30), |metrics| {
+        metrics
+            .get("rocewatch_archive_rows_total", &[])
+            .is_some_and(|found| found >= rows)
+    });
+}
+
+#[track_caller]
+fn history(state: &Path, arguments: &[&str]) -> String {
+    let archive = state.join("archive");
+    // The simulated clock runs ahead of the wall's.
+    let all = [
+        "history",
+        "--since",
+        "-1h",
+        "--until",
+        "2100-01-01 00:00",
+        "--archive",
+        text(&archive),
+    ];
+    let output = run(&[&all, arguments].concat());
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).expect("it prints text")
+}
+
+/// Packets that a port received, each second.
+fn values(state: &Path) -> Vec<u64> {
+    let arguments = ["--port", "mlx5_1", "--signal", "packets.rx", "--format", "json"];
+    let series: Vec<Value> = serde_json::from_str(&history(state, &arguments)).expect("it prints JSON");
+    let port = series
+        .iter()
+        .find(|series| series["counter"] == "rx_packets_phy")
+        .expect("the port's packets are archived");
+    assert_eq!(port["device"], "mlx5_1");
+    let points = port["points"].as_array().expect("points");
+    let values: Vec<_> = points
+        .iter()
+        .map(|point| point["value"].as_u64().expect("a number"))
+        .collect();
+    assert!(values.is_sorted(), "it only grows");
+    values
+}
+
+#[test]
+fn history_outlives_the_daemon_that_recorded_it() {
+    let state = tempfile::tempdir().unwrap();
+    let daemon = demo(state.path());
+    wait_for_rows(&daemon, 500.0);
+    // Beside the daemon.
+    let first = values(state.path());
+    assert!(first.len() > 10, "{} seconds", first.len());
+    daemon.signal("KILL");
+    drop(daemon);
+    // What was in the archive before still is, and the next daemon goes on.
+    let after = values(state.path());
+    assert_eq!(after[..first.len()], first);
+    let daemon = demo(state.path());
+    wait_for_rows(&daemon, 100.0);
+    let (status, _) = daemon.terminate();
+    assert_eq!(status, Some(0));
+    let archive = state.path().join("archive");
+    let again = run(&["history", "--archive", text(&archive), "--port", "mlx5_7"]);
+    let complaint = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(complaint.contains("it has mlx5_0, mlx5_1"), "{complaint}");
+}
+
+#[test]
+fn the_table_names_what_moved_and_csv_has_every_value() {
+    let state = tempfile::tempdir().unwrap();
+    let daemon = demo(state.path());
+    wait_for_rows(&daemon, 1000.0);
+    let table = history(state.path(), &["--port", "mlx5_0"]);
+    assert!(
+        table.contains("mlx5_0/1") && table.contains("rx_packets_phy"),
+        "{table}"
+    );
+    assert!(!table.contains("mlx5_1"), "{table}");
+    let csv = history(state.path(), &["--signal", "cnp.tx", "--format", "csv"]);
+    let mut lines = csv.lines();
+    assert_eq!(
+        lines.next(),
+        Some("time,device,port,netdev,source,counter,signal,unit,value,low,high")
+    );
+    let line = lines.next().expect("a value");
+    let fields: Vec<_> = line.split(',').collect();
+    assert_eq!(fields.len(), 11);
+    assert_eq!(fields[4..8], ["hw_counters", "np_cnp_sent", "cnp.tx", "packets"]);
+    fields[8].parse::<u64>().expect("a number");
+}
+
+#[test]
+fn two_daemons_do_not_write_one_archive() {
+    let state = tempfile::tempdir().unwrap();
+    let _daemon = demo(state.path());
+    let output = run(&["demo", "--listen", "127.0.0.1:0", "--state", text(state.path())]);
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{complaint}");
+    assert!(
+        complaint.contains("another rocewatch writes this archive"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn a_mistake_is_answered_with_what_is_right() {
+    let nowhere = run(&["history", "--archive", "/nowhere/archive"]);
+    let complaint = String::from_utf8_lossy(&nowhere.stderr).into_owned();
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(complaint.contains("/nowhere/archive"), "{complaint}");
+    let soon = run(&["history", "--at", "soon"]);
+    let complaint = String::from_utf8_lossy(&soon.stderr).into_owned();
+    assert_eq!(soon.status.code(), Some(64));
+    assert!(complaint.contains("yesterday 03:12"), "{complaint}");
+}
