@@ -38,6 +38,7 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
     let config = Config::load(options.config.as_deref())?;
     let source = &options.source;
     let replayed = source.replay.is_some();
+    linux::raise_descriptor_limit();
     daemon::run(daemon::Daemon {
         host: host(source, false, clock)?,
         config,
