@@ -1,11 +1,9 @@
 """What is measured, all peers in turns or at once, so that a busy moment falls on each of them."""
 
-import pathlib
 import re
 import statistics
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .client import Client
@@ -14,39 +12,48 @@ from .peers import Memory, Peer, Rocewatch
 
 @dataclass(frozen=True)
 class Plan:
-    """How long each part takes, in seconds; `rounds` and `few` are counts."""
+    """How long each part takes, in seconds; `rounds`, `pairs` and `few` are counts."""
 
     rounds: int
     hot: float
-    idle: float
-    paced: int
+    pairs: int  # of a second with a scrape and one without
     few: int
     scale: float
     age: float  # of the first peer, when memory is read
     limit: int  # for the whole run
 
 
-QUICK = Plan(rounds=3, hot=0.4, idle=8, paced=10, few=10, scale=8, age=10, limit=240)
+QUICK = Plan(rounds=3, hot=0.4, pairs=8, few=10, scale=8, age=10, limit=240)
 # The rings reach back 120 s: at 130 s they are full.
-FULL = Plan(rounds=8, hot=0.8, idle=30, paced=40, few=20, scale=20, age=130, limit=600)
+FULL = Plan(rounds=8, hot=0.8, pairs=30, few=20, scale=20, age=130, limit=600)
+
+
+@dataclass
+class Paced:
+    """A peer in seconds with one scrape and in those between, in turns: the times, and the CPU of each second."""
+
+    times: list[float] = field(default_factory=list)
+    scraped: list[float] = field(default_factory=list)
+    unasked: list[float] = field(default_factory=list)
+
+    def cpu(self) -> float:
+        """What a scrape takes on top of what the peer does unasked. Medians: seconds next to each other differ by it alone."""
+        return max(0.0, statistics.median(self.scraped) - statistics.median(self.unasked))
 
 
 @dataclass
 class Figures:
-    """What was measured of one peer. Times in seconds, shares of a core."""
+    """What was measured of one peer. Times in seconds."""
 
     peer: Peer
     client: Client
     body: bytes = b""
-    zipped: int = 0
+    zipped_length: int = 0
     hot: list[float] = field(default_factory=list)
     hot_cpu: float = 0.0
-    idle_share: float = 0.0
-    idle_counters: float = 0.0
-    paced: list[float] = field(default_factory=list)
-    paced_share: float = 0.0
-    paced_zipped: list[float] = field(default_factory=list)
-    paced_zipped_share: float = 0.0
+    plain: Paced = field(default_factory=Paced)
+    zipped: Paced = field(default_factory=Paced)
+    counters: float = 0.0  # read in a second
     calls: float | None = None
     memory: Memory | None = None
 
@@ -56,9 +63,9 @@ class Figures:
     def hot_scrape_cpu(self) -> float:
         return self.hot_cpu / len(self.hot)
 
-    def paced_scrape_cpu(self) -> float:
-        """CPU of a scrape once a second, on top of what the peer does unasked."""
-        return self.paced_share - self.idle_share
+    def unasked(self) -> float:
+        """Share of a core while nobody asks."""
+        return statistics.mean(self.plain.unasked + self.zipped.unasked)
 
 
 def lines(body: bytes) -> list[str]:
@@ -92,14 +99,15 @@ def measure(peers: list[Peer], plan: Plan, columns: dict[str, int]) -> list[Figu
     for number in range(plan.rounds):
         for figures in every if number % 2 == 0 else reversed(every):
             measure_hot(figures, plan.hot)
-    say("idling")
-    measure_idle(every, plan, columns)
-    say("scraping once a second")
-    for figures, share in zip(every, shares(peers, lambda: paced(every, plan.paced, zipped=False))):
-        figures.paced_share = share
-    say("scraping once a second as Prometheus does")
-    for figures, share in zip(every, shares(peers, lambda: paced(every, plan.paced, zipped=True))):
-        figures.paced_zipped_share = share
+    say("scraping now and then")
+    before, began = [counters_so_far(figures, columns) for figures in every], time.monotonic()
+    for _ in range(plan.pairs):
+        for zipped in (False, True):
+            a_pair(every, zipped=zipped)
+    after, took = [counters_so_far(figures, columns) for figures in every], time.monotonic() - began
+    for figures, first, last in zip(every, before, after):
+        own = isinstance(figures.peer, Rocewatch)
+        figures.counters = (last - first) / took if own else counters_a_second(figures)
     if plan.age > peers[0].age():
         say("waiting for the rings to fill")
     peers[0].wait_until(plan.age)
@@ -113,7 +121,7 @@ def measure(peers: list[Peer], plan: Plan, columns: dict[str, int]) -> list[Figu
 
 def measure_sizes(figures: Figures) -> None:
     figures.client.scrape(figures.peer.zipped)
-    figures.zipped = len(figures.client.body())
+    figures.zipped_length = len(figures.client.body())
     figures.client.scrape(figures.peer.plain)
     figures.body = figures.client.body()
 
@@ -126,22 +134,6 @@ def measure_hot(figures: Figures, seconds: float) -> None:
     figures.hot_cpu += figures.peer.cpu() - cpu
 
 
-def measure_idle(every: list[Figures], plan: Plan, columns: dict[str, int]) -> None:
-    """CPU while nobody asks, and how many counters were read meanwhile."""
-
-    def read() -> list[float]:
-        return [counters_so_far(figures, columns) for figures in every]
-
-    before, began = read(), time.monotonic()
-    time.sleep(1)  # what the asking cost is not to be counted
-    all_shares = shares([figures.peer for figures in every], lambda: time.sleep(plan.idle))
-    after, took = read(), time.monotonic() - began
-    for figures, share, first, last in zip(every, all_shares, before, after):
-        figures.idle_share = share
-        own = isinstance(figures.peer, Rocewatch)
-        figures.idle_counters = (last - first) / took if own else counters_a_second(figures)
-
-
 def counters_so_far(figures: Figures, columns: dict[str, int]) -> float:
     if not isinstance(figures.peer, Rocewatch):
         return 0.0
@@ -150,24 +142,21 @@ def counters_so_far(figures: Figures, columns: dict[str, int]) -> float:
     return sum(columns.get(source, 0) * rows for source, rows in read.items())
 
 
-def paced(every: list[Figures], seconds: int, *, zipped: bool) -> None:
-    """Each peer once a second, evenly apart."""
+def a_pair(every: list[Figures], *, zipped: bool) -> None:
+    """A second in which each peer is asked once, evenly apart, and one in which none is."""
     slot = 1 / len(every)
-    due = time.monotonic()
-    for _ in range(seconds):
+    for asking in (True, False):
+        due = time.monotonic()
+        before = [figures.peer.cpu() for figures in every]
         for figures in every:
-            asked = figures.peer.zipped if zipped else figures.peer.plain
-            (figures.paced_zipped if zipped else figures.paced).append(figures.client.scrape(asked))
+            if asking:
+                peer, paced = figures.peer, figures.zipped if zipped else figures.plain
+                paced.times.append(figures.client.scrape(peer.zipped if zipped else peer.plain))
             due += slot
             time.sleep(max(0.0, due - time.monotonic()))
-
-
-def shares(peers: list[Peer], while_doing: Callable[[], None]) -> list[float]:
-    """The share of a core that each peer takes meanwhile."""
-    before, began = [peer.cpu() for peer in peers], time.monotonic()
-    while_doing()
-    took = time.monotonic() - began
-    return [(peer.cpu() - cpu) / took for peer, cpu in zip(peers, before)]
+        for figures, cpu in zip(every, before):
+            paced = figures.zipped if zipped else figures.plain
+            (paced.scraped if asking else paced.unasked).append(figures.peer.cpu() - cpu)
 
 
 # ---- many devices, and fast -----------------------------------------------------------------------------------------
@@ -177,6 +166,7 @@ def shares(peers: list[Peer], while_doing: Callable[[], None]) -> list[float]:
 class Scale:
     """How a daemon kept up: rows that were due, that were read, and that it says it missed."""
 
+    sources: int
     due: float
     read: float
     missed: float
@@ -186,12 +176,12 @@ class Scale:
     scrape: float
 
     def kept_up(self) -> bool:
-        """None is missing, but for the one of each source that may fall on the edge."""
-        return self.missed == 0 and self.read >= 0.99 * self.due
+        """None is missing, but for the one of each source that may fall on either edge of the time looked at."""
+        return self.missed == 0 and self.read > self.due - self.sources
 
 
-def measure_scale(peer: Peer, seconds: float, a_second: float) -> Scale:
-    """Watches for that long a daemon that owes so many rows a second."""
+def measure_scale(peer: Peer, seconds: float, sources: int, rate: int) -> Scale:
+    """Watches for that long a daemon that owes so many rows a second of each source."""
     client = peer.connect()
     time.sleep(6)
 
@@ -201,14 +191,17 @@ def measure_scale(peer: Peer, seconds: float, a_second: float) -> Scale:
         return time.monotonic(), of_files(samples(body)), of_files(samples(body, "samples_missed"))
 
     began, read_before, missed_before = now()
-    (share,) = shares([peer], lambda: time.sleep(seconds))
+    cpu = peer.cpu()
+    time.sleep(seconds)
+    share = (peer.cpu() - cpu) / seconds
     ended, read_after, missed_after = now()
     scrapes = []
     for _ in range(5):
         time.sleep(0.3)
         scrapes.append(client.scrape(peer.plain))
     return Scale(
-        due=a_second * (ended - began),
+        sources=sources,
+        due=sources * rate * (ended - began),
         read=read_after - read_before,
         missed=missed_after - missed_before,
         share=share,

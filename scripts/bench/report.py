@@ -5,7 +5,7 @@ import platform
 import statistics
 from dataclasses import dataclass
 
-from .measure import Figures, Scale, counters_a_second
+from .measure import Figures, Scale
 from .peers import Memory
 
 
@@ -22,44 +22,41 @@ def micro(seconds: float) -> str:
     return f"{seconds * 1e6:,.0f} µs"
 
 
+def micro2(seconds: float) -> str:
+    return f"{seconds * 1e6:.2f} µs"
+
+
 def both(values: list[float]) -> str:
     return f"{micro(statistics.median(values))} / {micro(statistics.quantiles(values, n=100)[98])}"
 
 
-def per_counter(figures: Figures) -> str:
-    if not figures.idle_counters:
-        return "-"
-    return f"{idle_per_counter(figures) * 1e6:.2f} µs"
+def per_counter(figures: Figures) -> float:
+    """CPU for each counter read while nobody asks."""
+    return figures.unasked() / figures.counters
 
 
-def idle_per_counter(figures: Figures) -> float:
-    return figures.idle_share / figures.idle_counters
-
-
-def scraped_per_counter(figures: Figures) -> float:
-    """CPU for each counter read, reading and showing it once a second together."""
-    return figures.paced_share / max(figures.idle_counters, counters_a_second(figures))
+def per_counter_shown(figures: Figures) -> float:
+    """CPU for each counter that is read and shown, once a second each."""
+    return (figures.unasked() + figures.plain.cpu()) / figures.counters
 
 
 def rows(figures: Figures) -> dict[str, str]:
     memory = figures.memory
-    counted = bool(figures.idle_counters)
-    calls = "not counted" if figures.calls is None else f"{figures.calls:,.0f}"
+    samples = figures.counters > 0
     return {
-        "counters read a second": f"{figures.idle_counters:,.0f}" if counted else "-",
-        "CPU unasked, share of a core": f"{figures.idle_share:.3%}",
-        "CPU per counter, unasked": per_counter(figures),
-        "CPU scraped once a second": f"{figures.paced_share:.3%}",
-        "CPU per counter, scraped once a second": f"{scraped_per_counter(figures) * 1e6:.2f} µs" if counted else "-",
+        "counters read a second": f"{figures.counters:,.0f}" if samples else "-",
+        "CPU while nobody asks, share of a core": f"{figures.unasked():.3%}",
+        "- per counter read": micro2(per_counter(figures)) if samples else "-",
+        "- per counter, with a scrape a second": micro2(per_counter_shown(figures)) if samples else "-",
         "series per scrape": f"{figures.series():,}",
-        "bytes per scrape, plain / as Prometheus asks": f"{len(figures.body):,} / {figures.zipped:,}",
+        "bytes, plain / as Prometheus asks": f"{len(figures.body):,} / {figures.zipped_length:,}",
         "scrape in a loop, p50 / p99": both(figures.hot),
-        "CPU per scrape in a loop": micro(figures.hot_scrape_cpu()),
-        "scrape once a second, p50 / p99": both(figures.paced),
-        "CPU per scrape once a second": micro(figures.paced_scrape_cpu()),
-        "- as Prometheus asks, p50 / p99": both(figures.paced_zipped),
-        "- its CPU": micro(figures.paced_zipped_share - figures.idle_share),
-        "system calls per scrape": calls,
+        "- CPU of one": micro(figures.hot_scrape_cpu()),
+        "scrape now and then, p50 / p99": both(figures.plain.times),
+        "- its CPU": micro(figures.plain.cpu()),
+        "- as Prometheus asks, p50 / p99": both(figures.zipped.times),
+        "- CPU of one so": micro(figures.zipped.cpu()),
+        "system calls per scrape": "not counted" if figures.calls is None else f"{figures.calls:,.0f}",
         "resident memory": f"{memory.resident:.1f} MB",
         "- not backed by files": f"{memory.anonymous:.1f} MB",
         "threads": str(memory.threads),
@@ -76,21 +73,23 @@ def table(every: list[Figures], devices: int) -> str:
 def aims(by_name: dict[str, Figures], demo: Memory, scales: dict[str, Scale]) -> list[Aim]:
     ours, slow, fast = by_name["rocewatch"], by_name["rocewatch 1 Hz"], by_name["rocewatch 10 Hz"]
     static, collectd = by_name["static, same server"], by_name["collectd"]
-    netdata = idle_per_counter(by_name["netdata"]) / idle_per_counter(slow)
-    exporter = scraped_per_counter(by_name["node_exporter"]) / scraped_per_counter(slow)
+    netdata = per_counter(by_name["netdata"]) / per_counter(slow)
+    often = per_counter(by_name["netdata"]) / per_counter(fast)
+    exporter = per_counter_shown(by_name["node_exporter"]) / per_counter_shown(slow)
     median = statistics.median
     hot_cost = ours.hot_scrape_cpu() / static.hot_scrape_cpu()
-    paced_cost = ours.paced_scrape_cpu() / static.paced_scrape_cpu()
-    paced_time = median(ours.paced) / median(static.paced)
+    paced_cost = ours.plain.cpu() / static.plain.cpu()
+    paced_time = median(ours.plain.times) / median(static.plain.times)
     found = [
         Aim("CPU per counter, once a second, 3 times less than netdata's", f"{netdata:.1f} times", netdata >= 3),
-        Aim("the same, scraped, 8 times less than node_exporter's", f"{exporter:.1f} times", exporter >= 8),
+        Aim("the same, ours ten times a second", f"{often:.1f} times", often >= 3),
+        Aim("CPU per counter, shown once a second, 8 times less than node_exporter's", f"{exporter:.1f} times", exporter >= 8),
         Aim("a scrape in a loop takes at most twice the CPU of a static page", f"{hot_cost:.2f} times", hot_cost <= 2),
-        Aim("a scrape once a second likewise", f"{paced_cost:.2f} times", paced_cost <= 2),
+        Aim("a scrape now and then likewise", f"{paced_cost:.2f} times", paced_cost <= 2),
         Aim("its p50 at most twice that of a static page", f"{paced_time:.2f} times", paced_time <= 2),
         at_most("scrape p50 in a loop below that of collectd's page", median(ours.hot), median(collectd.hot)),
-        at_most("scrape p50 once a second likewise", median(ours.paced), median(collectd.paced)),
-        Aim("every counter at 10 Hz in 1 % of a core", f"{fast.idle_share:.2%}", fast.idle_share <= 0.01),
+        at_most("scrape p50 now and then likewise", median(ours.plain.times), median(collectd.plain.times)),
+        Aim("every counter at 10 Hz in 1 % of a core", f"{fast.unasked():.2%}", fast.unasked() <= 0.01),
         resident("resident memory with full rings, 16 MB", ours.memory, 16),
         resident("- the next aim, 10 MB", ours.memory, 10),
         resident("- the simulated server with all sources, 16 MB", demo, 16),

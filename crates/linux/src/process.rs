@@ -59,7 +59,7 @@ impl Process {
     }
 }
 
-/// proc_pid_stat(5). The name is in parentheses, and may itself have spaces and parentheses.
+/// `proc_pid_stat(5)`. The name is in parentheses, and may itself have spaces and parentheses.
 fn parse(stat: &[u8], ticks_per_second: u64, page: u64) -> Option<Usage> {
     let behind_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
     let text = std::str::from_utf8(&stat[behind_name..]).ok()?;

@@ -42,7 +42,9 @@ fn main() -> Result<()> {
 }
 
 async fn same(page: Bytes, address: SocketAddr) -> Result<()> {
-    let listener = server::bind(address).await.map_err(|failure| failure.to_string())?;
+    let listener = server::bind(address)
+        .await
+        .map_err(|failure| failure.to_string())?;
     let limits = config::Http {
         max_connections: 64,
         header_timeout: Duration::from_secs(30),
