@@ -53,25 +53,46 @@ fn line(content: &[u8]) -> &[u8] {
     content.strip_suffix(b"\n").unwrap_or(content)
 }
 
+#[inline]
 fn digits(line: &[u8], radix: u32) -> Result<u64, NotANumber> {
     if line.is_empty() {
         return Err(NotANumber::Empty);
     }
-    let all_digits =
-        |text: &[u8]| !text.is_empty() && text.iter().all(|&byte| char::from(byte).is_digit(radix));
-    if !all_digits(line) {
-        return Err(match line {
-            [b'-', rest @ ..] if all_digits(rest) => NotANumber::Negative,
-            [b'N', b'/', b'A', ..] => NotANumber::Unsupported,
-            _ => NotANumber::Text,
-        });
+    // Wrapping, since text that is no number is told before a number that is too large.
+    let mut number = 0u64;
+    for &byte in line {
+        let Some(digit) = char::from(byte).to_digit(radix) else {
+            return Err(text(line, radix));
+        };
+        number = number.wrapping_mul(radix.into()).wrapping_add(digit.into());
     }
-    line.iter()
-        .filter_map(|&byte| char::from(byte).to_digit(radix))
-        .try_fold(0u64, |number, digit| {
-            number.checked_mul(radix.into())?.checked_add(digit.into())
-        })
-        .ok_or(NotANumber::Overflow)
+    // So few digits of either radix always fit.
+    if line.len() <= SURE {
+        Ok(number)
+    } else {
+        checked(line, radix)
+    }
+}
+
+/// The most digits that fit into 64 bits whatever they are, of radix 10 and of 16.
+const SURE: usize = 16;
+
+/// The number of many digits.
+#[cold]
+fn checked(line: &[u8], radix: u32) -> Result<u64, NotANumber> {
+    let text = std::str::from_utf8(line).map_err(|_| NotANumber::Text)?;
+    u64::from_str_radix(text, radix).map_err(|_| NotANumber::Overflow)
+}
+
+/// What it is if it is no number.
+#[cold]
+fn text(line: &[u8], radix: u32) -> NotANumber {
+    let is_digit = |&byte: &u8| char::from(byte).is_digit(radix);
+    match line {
+        [b'-', rest @ ..] if !rest.is_empty() && rest.iter().all(is_digit) => NotANumber::Negative,
+        [b'N', b'/', b'A', ..] => NotANumber::Unsupported,
+        _ => NotANumber::Text,
+    }
 }
 
 #[cfg(test)]

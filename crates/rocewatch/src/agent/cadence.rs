@@ -36,6 +36,13 @@ impl Cadence {
     }
 }
 
+/// The last whole multiple of `interval` up to `time`. Sources that are read at such times are read together, on one
+/// wake of their lane, and lanes wake one right after the other: the kernel's code and tables are in the caches for all
+/// but the first.
+pub(super) fn on_the_beat(time: u64, interval: u64) -> u64 {
+    time - time % interval
+}
+
 /// The shortest interval at which a lane may read any of its sources so that all of them together take no more than
 /// `duty` of wall time. Sources that are wanted less often keep their interval: the fastest are stretched first.
 ///

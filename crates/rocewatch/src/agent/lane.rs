@@ -283,10 +283,13 @@ impl Job {
             JobState::Closed => now,
             JobState::Open { .. } if self.unread => now,
             JobState::Open { .. } => {
-                let next = self.due + interval;
+                let mut next = self.due + interval;
                 if next <= now {
                     self.health.late.fetch_add((now - self.due) / interval, Relaxed);
-                    now + interval
+                    next = now + interval;
+                }
+                if interval == self.cadence.wanted() {
+                    cadence::on_the_beat(next, interval)
                 } else {
                     next
                 }

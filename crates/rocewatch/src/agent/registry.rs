@@ -19,7 +19,7 @@ const SETTLE: [Duration; 4] = [
     Duration::from_secs(8),
 ];
 /// The longest wait for a change, so that an order is heeded soon.
-const PATIENCE: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The interval of a source that is off, which is closed at the next listing: a century.
 const OFF: u64 = u64::MAX / 6;
@@ -108,7 +108,7 @@ impl Registry {
             if self.listing_is_due() {
                 self.list();
             }
-            match wait(&mut changes, orders, &mut found) {
+            match wait(&mut changes, orders, self.until_listing(), &mut found) {
                 Some(Order::Reconfigure(config)) => self.reconfigure(*config),
                 Some(Order::End) => return,
                 None => self.heed(&mut found),
@@ -121,6 +121,11 @@ impl Registry {
         let before = self.listing_due.len();
         self.listing_due.retain(|due| *due > now);
         self.listing_due.len() < before
+    }
+
+    fn until_listing(&self) -> Duration {
+        let due = self.listing_due.iter().min().copied().unwrap_or(0);
+        Duration::from_nanos(due.saturating_sub(self.clock.now()))
     }
 
     fn list_again(&mut self, distances: &[Duration]) {
@@ -266,16 +271,17 @@ impl Registry {
     }
 }
 
-/// Waits for a change or an order, a fraction of a second at most.
+/// Waits for a change or an order, at most for `limit`.
 fn wait(
     changes: &mut Option<Box<dyn Changes>>,
     orders: &Receiver<Order>,
+    limit: Duration,
     found: &mut Vec<Change>,
 ) -> Option<Order> {
     let Some(stream) = changes else {
-        return orders.recv_timeout(PATIENCE).ok();
+        return orders.recv_timeout(limit).ok();
     };
-    if let Err(why) = stream.wait(PATIENCE, found) {
+    if let Err(why) = stream.wait(limit.min(PATIENCE), found) {
         tracing::warn!(reason = %why, "changes can no longer be followed; they are found by looking now and then");
         *changes = None;
     }

@@ -166,6 +166,8 @@ impl SourceView {
         }
         self.state = state;
         self.fresh = false;
+        self.frozen = false;
+        self.full.clear();
     }
 
     /// Counts a read that gave nothing; true if it is the first for its reason.
@@ -192,19 +194,30 @@ impl SourceView {
         *self.job == *job
     }
 
-    /// Hands every row that is new to `signals`.
-    pub(super) fn drain(&mut self, signals: &mut PortSignals) {
-        let Some(track) = &mut self.track else { return };
+    /// How often rows come, in nanoseconds: never where nothing is read, and nobody knows before the first.
+    pub(super) fn interval(&self) -> u64 {
+        match self.state {
+            SourceState::Opening => 0,
+            SourceState::Active => self.health.interval.load(Relaxed),
+            SourceState::NotApplicable(_) | SourceState::Failed(_) => u64::MAX,
+        }
+    }
+
+    /// Hands every row that is new to `signals`; true if there was one.
+    pub(super) fn drain(&mut self, signals: &mut PortSignals) -> bool {
+        let mut any = false;
+        let Some(track) = &mut self.track else { return any };
         loop {
             match track.cursor.next(&mut track.row) {
                 ring::Next::Row => {
+                    any = true;
                     track.last = track.row.window.ended;
                     signals.row(self.job.source, track.row.window, &track.row.values);
                 }
                 ring::Next::Lost(rows) => {
                     tracing::debug!(device = %self.job.device, source = %self.job.source, rows, "rows were overwritten unread");
                 }
-                ring::Next::None => return,
+                ring::Next::None => return any,
             }
         }
     }

@@ -55,6 +55,7 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
         optional_counters: config.sampling.optional_counters,
         ..linux::Options::default()
     };
+    linux::raise_descriptor_limit();
     daemon::run(daemon::Daemon {
         host: host(source, &wanted, clock)?,
         config,

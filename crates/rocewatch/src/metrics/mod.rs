@@ -31,11 +31,29 @@ pub(crate) struct Exposition {
 struct State {
     config: Metrics,
     layout: Layout,
-    /// Of which values the pages are.
-    updated: u64,
-    pages: [Option<Bytes>; 4],
-    buffer: Vec<u8>,
+    pages: [Page; 4],
     gzip: Gzip,
+}
+
+/// An exposition in one format and encoding.
+#[derive(Default)]
+struct Page {
+    /// Of which values it is.
+    updated: Option<u64>,
+    bytes: Bytes,
+}
+
+impl Page {
+    /// The page's memory for the next one, unless somebody is still being sent it: memory that was just used is in the
+    /// caches, and new memory costs a fault for each 4 KiB.
+    fn take_buffer(&mut self) -> Vec<u8> {
+        let mut former = std::mem::take(&mut self.bytes);
+        if !former.is_unique() {
+            return Vec::with_capacity(former.len());
+        }
+        former.clear();
+        former.into()
+    }
 }
 
 impl Exposition {
@@ -44,13 +62,11 @@ impl Exposition {
         let state = State {
             config,
             layout: Layout::empty(),
-            updated: 0,
             pages: Default::default(),
-            buffer: Vec::new(),
             gzip: Gzip::new(),
         };
         Self {
-            own: Own::new(archivist),
+            own: Own::new(started, archivist),
             started,
             state: Mutex::new(state),
         }
@@ -72,33 +88,39 @@ impl Exposition {
     /// The exposition of the newest values.
     pub(crate) fn page(&self, agent: &Agent, format: Format, encoding: Encoding) -> Bytes {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *state;
-        let world = agent.world();
-        if state.updated != world.updated() {
-            state.updated = world.updated();
-            state.pages = Default::default();
+        let (plain, updated) = self.plain(&mut state, agent, format);
+        if encoding == Encoding::Identity {
+            return plain;
         }
-        let plain_at = place(format, Encoding::Identity);
-        if state.pages[plain_at].is_none() {
+        let State { pages, gzip, .. } = &mut *state;
+        let packed = &mut pages[place(format, encoding)];
+        if packed.updated != Some(updated) {
+            packed.bytes = gzip.pack(&plain);
+            packed.updated = Some(updated);
+        }
+        packed.bytes.clone()
+    }
+
+    /// The page as it is packed or sent, and of which values it is.
+    fn plain(&self, state: &mut State, agent: &Agent, format: Format) -> (Bytes, u64) {
+        let world = agent.world();
+        let updated = world.updated();
+        let page = &mut state.pages[place(format, Encoding::Identity)];
+        if page.updated != Some(updated) {
             if state.layout.generation() != Some(world.generation()) {
                 state.layout = Layout::of(&world, &state.config, self.started);
             }
-            state.buffer.clear();
-            state.layout.encode(&world, format, &mut state.buffer);
+            let mut buffer = page.take_buffer();
+            state.layout.encode(&world, format, &mut buffer);
             drop(world);
-            self.own.encode(format, &mut state.buffer);
+            self.own.encode(format, &mut buffer);
             if format == Format::OpenMetrics {
-                state.buffer.extend_from_slice(b"# EOF\n");
+                buffer.extend_from_slice(b"# EOF\n");
             }
-            state.pages[plain_at] = Some(Bytes::copy_from_slice(&state.buffer));
+            page.bytes = buffer.into();
+            page.updated = Some(updated);
         }
-        let plain = state.pages[plain_at].clone().unwrap_or_default();
-        match encoding {
-            Encoding::Identity => plain,
-            Encoding::Gzip => state.pages[place(format, encoding)]
-                .get_or_insert_with(|| state.gzip.pack(&plain))
-                .clone(),
-        }
+        (page.bytes.clone(), updated)
     }
 }
 

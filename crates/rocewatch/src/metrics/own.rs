@@ -1,9 +1,10 @@
-//! What the process tells of itself: requests, log lines, CPU, memory, descriptors. By the `prometheus` crate.
+//! What the process tells of itself: requests and reloads, by the `prometheus` crate; CPU, memory, descriptors.
 
 use super::text::{self, Format};
 use crate::agent::{Archivist, News};
 use axum::http::StatusCode;
 use catalog::FamilyKind;
+use linux::{Process, Usage};
 use prometheus::proto::{MetricFamily, MetricType};
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
 use std::sync::Arc;
@@ -15,6 +16,9 @@ pub(crate) struct Own {
     reloads: IntCounterVec,
     scrapes: IntCounter,
     archivist: Option<Arc<Archivist>>,
+    process: Option<Process>,
+    /// When the process started, as a Unix time.
+    started: f64,
 }
 
 /// Paths that are counted by name; all others share one label, so that nobody can make series by asking.
@@ -28,7 +32,7 @@ const PATHS: [&str; 6] = [
 ];
 
 impl Own {
-    pub(super) fn new(archivist: Option<Arc<Archivist>>) -> Self {
+    pub(super) fn new(started: f64, archivist: Option<Arc<Archivist>>) -> Self {
         let registry = Registry::new();
         let requests = counters("http_requests");
         let reloads = counters("config_reloads");
@@ -44,10 +48,6 @@ impl Own {
         registry
             .register(Box::new(scrapes.clone()))
             .expect("each name is registered once");
-        let process = prometheus::process_collector::ProcessCollector::for_self();
-        registry
-            .register(Box::new(process))
-            .expect("each name is registered once");
         for result in ["success", "failure"] {
             reloads.with_label_values(&[result]);
         }
@@ -57,6 +57,8 @@ impl Own {
             reloads,
             scrapes,
             archivist,
+            process: Process::own(),
+            started,
         }
     }
 
@@ -82,6 +84,9 @@ impl Own {
         }
         if let Some(archivist) = &self.archivist {
             write_archive(format, &archivist.news(), &mut text);
+        }
+        if let Some(usage) = self.process.as_ref().and_then(Process::usage) {
+            write_usage(format, usage, self.started, &mut text);
         }
         out.extend_from_slice(text.as_bytes());
     }
@@ -129,7 +134,65 @@ fn counters(name: &str) -> IntCounterVec {
     IntCounterVec::new(options(name), labels).expect("the catalogue's names and labels are valid")
 }
 
-/// Counters and gauges are all there is. The `process_` metrics have the names that every exporter gives them.
+/// The names and sentences are those that every exporter has.
+fn write_usage(format: Format, usage: Usage, started: f64, out: &mut String) {
+    use FamilyKind::{Counter, Gauge};
+    let count = |value: u64| Some(value as f64);
+    let families = [
+        (
+            "process_cpu_seconds",
+            Counter,
+            "Total user and system CPU time spent in seconds.",
+            Some(usage.cpu_seconds),
+        ),
+        (
+            "process_max_fds",
+            Gauge,
+            "Maximum number of open file descriptors.",
+            usage.most_open_files.and_then(count),
+        ),
+        (
+            "process_open_fds",
+            Gauge,
+            "Number of open file descriptors.",
+            usage.open_files.and_then(count),
+        ),
+        (
+            "process_resident_memory_bytes",
+            Gauge,
+            "Resident memory size in bytes.",
+            count(usage.resident_bytes),
+        ),
+        (
+            "process_start_time_seconds",
+            Gauge,
+            "Start time of the process since unix epoch in seconds.",
+            Some(started),
+        ),
+        (
+            "process_threads",
+            Gauge,
+            "Number of OS threads in the process.",
+            count(usage.threads),
+        ),
+        (
+            "process_virtual_memory_bytes",
+            Gauge,
+            "Virtual memory size in bytes.",
+            count(usage.virtual_bytes),
+        ),
+    ];
+    for (name, kind, help, value) in families {
+        let Some(value) = value else { continue };
+        text::header(format, name, kind, "", help, out);
+        let suffix = if kind == Counter { "_total" } else { "" };
+        text::prefix(name, suffix, std::iter::empty(), out);
+        out.push_str(&value.to_string());
+        out.push('\n');
+    }
+}
+
+/// Counters and gauges are all there is.
 fn write_family(format: Format, family: &MetricFamily, out: &mut String) {
     let counter = family.get_field_type() == MetricType::COUNTER;
     let (kind, suffix) = if counter {
@@ -137,12 +200,7 @@ fn write_family(format: Format, family: &MetricFamily, out: &mut String) {
     } else {
         (FamilyKind::Gauge, "")
     };
-    let prefix = if family.name().starts_with("process_") {
-        ""
-    } else {
-        text::PREFIX
-    };
-    let name = format!("{prefix}{}", family.name().trim_end_matches("_total"));
+    let name = format!("{}{}", text::PREFIX, family.name().trim_end_matches("_total"));
     text::header(format, &name, kind, "", family.help(), out);
     for metric in family.get_metric() {
         let labels = metric

@@ -112,6 +112,10 @@ pub(super) fn prefix<'a>(
 
 /// Escapes backslash and line feed, and the quote where it would end the text.
 fn escape(text: &str, quote: bool, out: &mut String) {
+    if !text.bytes().any(|byte| matches!(byte, b'\\' | b'\n' | b'"')) {
+        out.push_str(text);
+        return;
+    }
     for letter in text.chars() {
         match letter {
             '\\' => out.push_str("\\\\"),
