@@ -127,6 +127,38 @@ fn the_table_names_what_moved_and_csv_has_every_value() {
     fields[8].parse::<u64>().expect("a number");
 }
 
+/// A receiver that another node's incast pauses, half a simulated hour into a quiet time.
+#[test]
+fn what_moved_first_comes_first() {
+    let state = tempfile::tempdir().unwrap();
+    let daemon = demo(state.path());
+    wait_for_rows(&daemon, 2500.0);
+    drop(daemon);
+    let every: Vec<Value> = serde_json::from_str(&history(
+        state.path(),
+        &["--signal", "cnp.tx", "--format", "json"],
+    ))
+    .unwrap();
+    let points = every[0]["points"].as_array().expect("points");
+    let time = |at: usize| points[at]["time"].as_str().expect("a time").to_owned();
+    let archive = state.path().join("archive");
+    let (from, to) = (time(points.len() / 2), time(points.len() - 1));
+    let span = ["--since", &from, "--until", &to, "--archive", text(&archive)];
+    let output = run(&[&["history", "--what-moved"], &span[..]].concat());
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let delays: Vec<u64> = said
+        .lines()
+        .filter_map(|line| line.split_once('+')?.1.split_once(" s")?.0.parse().ok())
+        .collect();
+    assert!(delays.is_sorted(), "{said}");
+    assert!(delays.first().is_none_or(|first| *first == 0), "{said}");
+}
+
 #[test]
 fn two_daemons_do_not_write_one_archive() {
     let state = tempfile::tempdir().unwrap();

@@ -211,6 +211,9 @@ pub(crate) struct History {
     /// CSV and JSON: one value in so long [default: 1s].
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) step: Option<Duration>,
+    /// Table: every counter that left the range of the hour before, in the order in which they did.
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) what_moved: bool,
     /// Table: show what moved as usual as well.
     #[arg(long)]
     pub(crate) all: bool,

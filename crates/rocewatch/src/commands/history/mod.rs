@@ -1,6 +1,7 @@
 //! `rocewatch history`: what the archive remembers, beside a running daemon or on a copy.
 
 mod course;
+mod moved;
 mod points;
 mod table;
 mod time;
@@ -84,6 +85,7 @@ pub(super) fn show(options: &History, now: i64) -> Result<(), Failure> {
         return Err(unknown_port(&all, options));
     }
     let text = match options.format {
+        HistoryFormat::Table if options.what_moved => moved::write(&archive, &tracks, span, &zone),
         HistoryFormat::Table => table::write(&archive, &tracks, span.within(&tracks), options.all, &zone),
         HistoryFormat::Csv => points::csv(&points::series(&archive, &tracks, &wanted, span, step(options))),
         HistoryFormat::Json => {

@@ -158,7 +158,7 @@ fn factor(line: &Line) -> String {
 }
 
 /// Three digits that count, with the engineer's prefixes.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     let found = prefixes.into_iter().find(|(scale, _)| value.abs() >= *scale);
     let (scale, prefix) = found.unwrap_or((1.0, ""));

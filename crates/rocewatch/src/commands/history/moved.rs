@@ -1,0 +1,137 @@
+//! What left its usual range, in the order in which it did: the first is nearest to the cause.
+
+use super::course::{Course, courses};
+use super::{SECOND, Span, time};
+use archive::{Archive, Track, TrackSpan};
+use jiff::tz::TimeZone;
+use std::fmt::Write as _;
+use std::num::NonZeroU64;
+
+/// What is usual is taken from so long before, …
+const HOUR: u64 = 3_600 * SECOND;
+/// … in steps of a minute.
+const MINUTE: u64 = 60 * SECOND;
+/// So many times the highest minute, or less than the lowest by as much, is out of range.
+const MARGIN: f64 = 2.0;
+/// … if it is by so many in a second: a second of something rare may have none or several.
+const LEAST: f64 = 10.0;
+
+/// A counter that left its range.
+struct Departure<'a> {
+    at: i64,
+    track: &'a Track,
+    counter: String,
+    rate: f64,
+    usual: (f64, f64),
+}
+
+/// The text.
+pub(super) fn write(archive: &Archive, tracks: &[TrackSpan], span: Span, zone: &TimeZone) -> String {
+    let mut all: Vec<_> = tracks
+        .iter()
+        .flat_map(|found| departures(archive, &found.track, span))
+        .collect();
+    all.sort_by_key(|departure| departure.at);
+    let Some(first) = all.first().map(|departure| departure.at) else {
+        return "Nothing left the range of the hour before.\n".to_owned();
+    };
+    let zone_name = time::zoned(first, zone).strftime("%Z").to_string();
+    let mut out = format!(
+        "{:<24} {:>9}  {:<22} {:<34} {:>12}  usual per second\n",
+        format!("time ({zone_name})"),
+        "after",
+        "port",
+        "counter",
+        "per second"
+    );
+    for departure in all {
+        let shown = time::zoned(departure.at, zone)
+            .strftime("%Y-%m-%d %H:%M:%S")
+            .to_string();
+        let delay = departure.at.abs_diff(first) / SECOND;
+        let place = format!(
+            "{}/{} {}",
+            departure.track.device, departure.track.port.number, departure.track.source
+        );
+        let (low, high) = departure.usual;
+        let _ = writeln!(
+            out,
+            "{shown:<24} {:>9}  {place:<22} {:<34} {:>12}  {} to {}",
+            format!("+{delay} s"),
+            departure.counter,
+            super::table::number(departure.rate),
+            super::table::number(low),
+            super::table::number(high)
+        );
+    }
+    out
+}
+
+fn departures<'a>(archive: &Archive, track: &'a Track, span: Span) -> Vec<Departure<'a>> {
+    let before = Span {
+        from: span.from.saturating_sub_unsigned(HOUR),
+        to: span.from,
+    };
+    let step = |nanoseconds| NonZeroU64::new(nanoseconds).unwrap_or(NonZeroU64::MIN);
+    let usual = courses(archive, track, before, step(MINUTE));
+    courses(archive, track, span, step(SECOND))
+        .into_iter()
+        .filter(Course::counts)
+        .filter_map(|course| {
+            let usual = usual
+                .iter()
+                .find(|usual| usual.column.name == course.column.name)?;
+            let range = range(usual)?;
+            let (at, rate) = course
+                .steps
+                .iter()
+                .copied()
+                .find(|(_, rate)| is_outside(*rate, range))?;
+            Some(Departure {
+                at,
+                track,
+                counter: course.column.name.to_string(),
+                rate,
+                usual: range,
+            })
+        })
+        .collect()
+}
+
+/// The lowest and the highest minute; `None` if nothing is known.
+fn range(usual: &Course) -> Option<(f64, f64)> {
+    let rates = usual.steps.iter().map(|(_, rate)| *rate);
+    let low = rates.clone().reduce(f64::min)?;
+    Some((low, rates.fold(low, f64::max)))
+}
+
+fn is_outside(rate: f64, (low, high): (f64, f64)) -> bool {
+    // What never happens has no range to be a little outside of.
+    if high <= 0.0 {
+        return rate > 0.0;
+    }
+    (rate > high * MARGIN && rate - high >= LEAST) || (rate < low / MARGIN && low - rate >= LEAST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_outside;
+
+    #[test]
+    fn twice_the_highest_and_half_the_lowest_are_the_limits() {
+        let usual = (100.0, 200.0);
+        for (rate, outside) in [
+            (0.0, true),
+            (49.0, true),
+            (51.0, false),
+            (399.0, false),
+            (401.0, true),
+        ] {
+            assert_eq!(is_outside(rate, usual), outside, "{rate}");
+        }
+        // What never happened is out of range as soon as it does.
+        assert!(is_outside(1.0, (0.0, 0.0)) && !is_outside(0.0, (0.0, 0.0)));
+        // What happens now and then is not.
+        assert!(!is_outside(0.0, (0.5, 2.0)) && !is_outside(7.0, (0.5, 2.0)) && is_outside(13.0, (0.5, 2.0)));
+    }
+}
