@@ -25,7 +25,7 @@ class Plan:
 
 QUICK = Plan(rounds=3, hot=0.4, pairs=8, few=10, scale=8, age=10, limit=240)
 # The rings reach back 120 s: at 130 s they are full.
-FULL = Plan(rounds=8, hot=0.8, pairs=30, few=20, scale=20, age=130, limit=600)
+FULL = Plan(rounds=6, hot=0.8, pairs=25, few=20, scale=20, age=130, limit=500)
 
 
 @dataclass
@@ -89,8 +89,9 @@ def samples(body: bytes, name: str = "samples") -> dict[str, float]:
 # ---- beside each other ----------------------------------------------------------------------------------------------
 
 
-def measure(peers: list[Peer], plan: Plan, columns: dict[str, int]) -> list[Figures]:
-    """Everything of all of them. `columns` is the counters that a row of each source has."""
+def measure(peers: list[Peer], floor: Peer, plan: Plan, columns: dict[str, int]) -> tuple[list[Figures], float]:
+    """Everything of all of them, and the share of a core that `floor` takes meanwhile. `columns` is the counters that a row
+    of each source has."""
     every = [Figures(peer, peer.connect()) for peer in peers]
     time.sleep(4)  # for rates, and with them all series, to be there
     for figures in every:
@@ -101,9 +102,11 @@ def measure(peers: list[Peer], plan: Plan, columns: dict[str, int]) -> list[Figu
             measure_hot(figures, plan.hot)
     say("scraping now and then")
     before, began = [counters_so_far(figures, columns) for figures in every], time.monotonic()
+    floor_cpu = floor.cpu()
     for _ in range(plan.pairs):
         for zipped in (False, True):
             a_pair(every, zipped=zipped)
+    floor_share = (floor.cpu() - floor_cpu) / (time.monotonic() - began)
     after, took = [counters_so_far(figures, columns) for figures in every], time.monotonic() - began
     for figures, first, last in zip(every, before, after):
         own = isinstance(figures.peer, Rocewatch)
@@ -116,7 +119,7 @@ def measure(peers: list[Peer], plan: Plan, columns: dict[str, int]) -> list[Figu
     say("counting system calls")
     for figures in every:
         figures.calls = figures.peer.system_calls(figures.client, plan.few)
-    return every
+    return every, floor_share
 
 
 def measure_sizes(figures: Figures) -> None:

@@ -198,6 +198,11 @@ def static_page(page: pathlib.Path, folder: pathlib.Path, *, bare: bool) -> Peer
     return Peer(name, [str(built("static_page")), "--bare" if bare else "--same", str(page), "127.0.0.1:PORT"], folder)
 
 
+def reading_loop(tree: pathlib.Path, folder: pathlib.Path) -> Peer:
+    """The floor: every file read once a second by a program that does nothing else. It serves nobody."""
+    return Peer("reading loop", [str(built("reading_loop")), str(tree)], folder)
+
+
 def as_sysfs(tree: pathlib.Path, command: list[str]) -> list[str]:
     """The command in a mount namespace of its own where the tree is /sys, for programs that know no other place."""
     unprivileged = [] if os.geteuid() == 0 else ["--map-root-user"]

@@ -78,7 +78,7 @@ def aims(by_name: dict[str, Figures], demo: Memory, scales: dict[str, Scale]) ->
     exporter = per_counter_shown(by_name["node_exporter"]) / per_counter_shown(slow)
     median = statistics.median
     hot_cost = ours.hot_scrape_cpu() / static.hot_scrape_cpu()
-    paced_cost = ours.plain.cpu() / static.plain.cpu()
+    paced_cost = slow.plain.cpu() / static.plain.cpu()
     paced_time = median(ours.plain.times) / median(static.plain.times)
     found = [
         Aim("CPU per counter, once a second, 3 times less than netdata's", f"{netdata:.1f} times", netdata >= 3),

@@ -36,9 +36,8 @@ impl Cadence {
     }
 }
 
-/// The last whole multiple of `interval` up to `time`. Sources that are read at such times are read together, on one
-/// wake of their lane, and lanes wake one right after the other: the kernel's code and tables are in the caches for all
-/// but the first.
+/// The last beat up to `time`: a whole multiple of `interval`. Sources that are read on the beat are read together, on one
+/// wake of their lane, and all lanes at once, so that the deriver finds their rows together.
 pub(super) fn on_the_beat(time: u64, interval: u64) -> u64 {
     time - time % interval
 }
@@ -84,6 +83,14 @@ mod tests {
         let mut cadence = Cadence::new(wanted);
         cadence.observe(cost);
         cadence
+    }
+
+    #[test]
+    fn sources_that_were_opened_apart_are_read_together_from_their_second_read_on() {
+        let interval = 100 * MS;
+        let seconds = [1_003, 1_041, 1_099].map(|first| on_the_beat(first * MS + interval, interval));
+        assert_eq!(seconds, [1_100 * MS; 3]);
+        assert_eq!(on_the_beat(seconds[0] + interval, interval), 1_200 * MS);
     }
 
     #[test]

@@ -14,7 +14,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 /// … and no less often than this, so that a stall is noticed in time.
 const LONGEST: Duration = Duration::from_millis(500);
 /// How long after the lanes' beat: by then those that are not held up have read.
-const BEHIND: Duration = Duration::from_millis(20);
+const BEHIND: Duration = Duration::from_millis(5);
 
 /// Starts the thread. It ends when nobody is left to tell it anything.
 pub(super) fn start(
@@ -66,14 +66,14 @@ mod tests {
 
     #[test]
     fn rows_are_taken_in_right_behind_the_beat() {
-        assert_eq!(next_tick(1_020 * MS, 100 * MS), 1_120 * MS);
+        assert_eq!(next_tick(1_005 * MS, 100 * MS), 1_105 * MS);
         // It was late itself.
-        assert_eq!(next_tick(1_190 * MS, 100 * MS), 1_220 * MS);
+        assert_eq!(next_tick(1_190 * MS, 100 * MS), 1_205 * MS);
     }
 
     #[test]
     fn slow_sources_do_not_wake_the_deriver_ten_times_a_second_nor_fast_ones_a_hundred_times() {
-        assert_eq!(next_tick(1_020 * MS, 30_000 * MS), 1_520 * MS);
-        assert_eq!(next_tick(1_020 * MS, 10 * MS), 1_120 * MS);
+        assert_eq!(next_tick(1_005 * MS, 30_000 * MS), 1_505 * MS);
+        assert_eq!(next_tick(1_005 * MS, 10 * MS), 1_105 * MS);
     }
 }
