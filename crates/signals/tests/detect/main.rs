@@ -1,0 +1,5 @@
+//! Detectors: on the simulated server, on rows made by hand, and their document.
+
+mod docs;
+mod scenarios;
+mod server;
