@@ -181,6 +181,26 @@ mod tests {
     }
 
     #[test]
+    fn a_growth_after_a_rest_took_a_whole_refresh() {
+        // Read every 200 ms from 100 ms on, refreshed at each second; still until 10 s, then 1000 a second.
+        let mut meter = Meter::new(Vec::new(), 1000 * MS, 1000 * MS);
+        let mut steps = Vec::new();
+        for ms in (100..14_100).step_by(200) {
+            steps.extend(meter.push(at(ms), (ms / 1000).saturating_sub(10) * 1000));
+        }
+        let growing: Vec<f64> = steps
+            .iter()
+            .map(|step| step.per_second())
+            .filter(|rate| *rate > 0.0)
+            .collect();
+        assert_eq!(growing.len(), 3);
+        assert!(
+            growing.iter().all(|rate| (rate - 1000.0).abs() < 1e-6),
+            "{growing:?}"
+        );
+    }
+
+    #[test]
     fn a_read_that_took_a_large_part_of_the_step_widens_it() {
         let mut meter = Meter::new(Vec::new(), 1000 * MS, 0);
         meter.push(at(0), 0);

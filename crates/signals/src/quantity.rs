@@ -46,12 +46,13 @@ const COUNTS: [Signal; 24] = [
 ];
 
 /// The same of each priority.
-const COUNTS_BY_PRIORITY: [Signal; 5] = [
+const COUNTS_BY_PRIORITY: [Signal; 6] = [
     Signal::PfcRxFrames,
     Signal::PfcTxFrames,
     Signal::PfcRxXoffFrames,
     Signal::PfcTxXoffFrames,
-    Signal::DropRx,
+    Signal::DropRxNoBuffer,
+    Signal::DropRxHostBuffer,
 ];
 
 /// What a step between two samples shows.
@@ -123,7 +124,7 @@ impl Quantity {
         match self {
             Self::WireRx | Self::WireTx => Some(histogram::UTILIZATION),
             Self::PauseRx(_) | Self::PauseTx(_) => Some(histogram::PAUSE),
-            _ => None,
+            Self::Count(..) => None,
         }
     }
 

@@ -39,28 +39,31 @@ pub(super) fn detect(look: Look<'_>, usual: &mut [Usual; 2], board: &mut Board) 
     detect_ignored(look, board);
 }
 
-/// CNPs by the traffic that they are about: received ones slow what this node sends, sent ones answer what it receives.
-fn cnps_per_packet(look: Look<'_>, direction: Direction) -> Option<f64> {
+/// CNPs a second, and packets of the traffic that they are about: received ones slow what this node sends, sent ones answer
+/// what it receives.
+fn cnps_and_packets(look: Look<'_>, direction: Direction) -> Option<(f64, f64)> {
     let rate = |signal| look.port.per_second(signal, None);
-    let (cnps, packets) = match direction {
+    match direction {
         Direction::Rx => {
             let told_apart = [Signal::CnpRxHandled, Signal::CnpRxIgnored];
             let cnps = rate(Signal::CnpRx).or_else(|| sum(told_apart.into_iter().filter_map(rate)));
-            (cnps?, rate(Signal::PacketsTxRdma)?)
+            cnps.zip(rate(Signal::PacketsTxRdma))
         }
-        Direction::Tx => (rate(Signal::CnpTx)?, rate(Signal::PacketsRxRdma)?),
-    };
-    // A share of next to nothing says nothing.
-    (packets >= LEAST_PACKETS as f64).then(|| cnps / packets)
+        Direction::Tx => rate(Signal::CnpTx).zip(rate(Signal::PacketsRxRdma)),
+    }
 }
 
 fn detect_spike(look: Look<'_>, direction: Direction, usual: &mut Usual, board: &mut Board) {
     let thresholds = look.thresholds;
-    let now = cnps_per_packet(look, direction);
+    // A share of next to nothing says nothing: it is no spike, and teaches nothing.
+    let seen = cnps_and_packets(look, direction);
+    let now = seen
+        .filter(|(_, packets)| *packets >= LEAST_PACKETS as f64)
+        .map(|(cnps, packets)| cnps / packets);
     let normal = usual.mean.max(thresholds.cnp_usual);
-    let times = now
+    let times = seen
         .filter(|_| usual.learned >= thresholds.cnp_learning)
-        .map(|now| now / normal);
+        .map(|_| now.unwrap_or(0.0) / normal);
     look.feed(
         board,
         Subject::of(EventKind::CnpSpike, direction),

@@ -109,7 +109,7 @@ fn lasting(nanoseconds: u64) -> String {
 
 fn time(nanoseconds: u64) -> String {
     let milliseconds = nanoseconds / 1_000_000;
-    if milliseconds % 1000 == 0 {
+    if milliseconds.is_multiple_of(1000) {
         format!("{} s", milliseconds / 1000)
     } else {
         format!("{milliseconds} ms")

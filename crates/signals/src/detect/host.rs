@@ -1,4 +1,4 @@
-//! The host's side: its PCIe, and whether its counters can be believed.
+//! The host's side: its PCI Express, and whether its counters can be believed.
 
 use super::Look;
 use super::board::{Board, Subject};

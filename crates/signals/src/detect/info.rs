@@ -105,7 +105,7 @@ pub const EVENTS: &[EventInfo] = &[
         title: "Transport errors",
         severity: Severity::Warning,
         meaning: "RDMA loses or damages packets: acknowledgements time out, sequence numbers have gaps, packets are sent again. A lossless fabric that is at rest has none of it.",
-        not_meaning: "It does not say where packets are lost; the port that counts the gap is often not the one that dropped them. What a lost carrier explains opens nothing while the link is down and shortly after.",
+        not_meaning: "It does not say where packets are lost; the port that counts the gap is often not the one that dropped them. Where the fabric sprays packets over several paths, gaps are normal: raise the threshold. What a lost carrier explains opens nothing while the link is down and shortly after.",
         what_to_do: "With `fec_degraded` on this port or CRC errors: the cable or the module. With `drops_on_lossless_priority`: PFC or headroom. Timeouts alone: look at the peers for a link that was down, or a process that died. Otherwise compare the discards of the switches on the path.",
     },
     EventInfo {
@@ -136,7 +136,7 @@ pub const EVENTS: &[EventInfo] = &[
         kind: EventKind::FecDegraded,
         title: "FEC degraded",
         severity: Severity::Warning,
-        meaning: "The link corrects far more bits than links of its kind do, or loses code words that it could not correct. Each of those is a lost packet or several.",
+        meaning: "The link corrects far more bits than links of its kind do, or loses code words that it could not correct (where none are counted: receives frames with a wrong checksum). Each of those is a lost packet or several.",
         not_meaning: "Corrected bits are normal on every PAM4 link, and cost nothing as long as none is left over. What happens while a link comes up opens nothing.",
         what_to_do: "Clean and reseat the module, exchange the cable, then the module, then the switch port; see which of them the errors follow. Lost code words alone call for it now, corrected bits alone before they become losses.",
     },

@@ -42,29 +42,43 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn look(&mut self, now: u64, port: &PortSignals, facts: &PortFacts, thresholds: &Thresholds) {
+    /// Takes in what the port tells. What happens in the `grace` of a start is no loss that counts.
+    pub(super) fn look(
+        &mut self,
+        now: u64,
+        port: &PortSignals,
+        facts: &PortFacts,
+        thresholds: &Thresholds,
+        grace: bool,
+    ) {
         let losses = port.reading(Signal::LinkCarrierDown, None);
         let new = losses
             .zip(self.losses)
             .map_or(0, |(after, before)| after.saturating_sub(before));
         self.losses = losses.or(self.losses);
-        for _ in 0..new.min(MOST_LOSSES as u64) {
-            if self.lost_at.len() == MOST_LOSSES {
-                self.lost_at.pop_front();
-            }
-            self.lost_at.push_back(now);
+        self.lost_now = new > 0 && !grace;
+        if self.lost_now {
+            self.remember(now, new);
         }
         let old = now.saturating_sub(thresholds.link_flap_window);
         while self.lost_at.front().is_some_and(|at| *at < old) {
             self.lost_at.pop_front();
         }
-        self.lost_now = new > 0;
         self.up = port.reading(Signal::LinkUp, None).map(|up| up != 0);
         self.was_up |= facts.known_up || self.up == Some(true);
-        if self.lost_now || self.up == Some(false) {
+        if new > 0 || self.up == Some(false) {
             self.restless = Some(now);
         }
         self.highest_speed = self.highest_speed.max(port.speed().unwrap_or(0.0));
+    }
+
+    fn remember(&mut self, now: u64, losses: u64) {
+        for _ in 0..losses.min(MOST_LOSSES as u64) {
+            if self.lost_at.len() == MOST_LOSSES {
+                self.lost_at.pop_front();
+            }
+            self.lost_at.push_back(now);
+        }
     }
 
     /// True if the link has not been without carrier for `grace`.
@@ -99,10 +113,10 @@ impl Link {
             "carrier_lost",
         );
         let subject = Subject::port(EventKind::LinkFlap);
-        // The flapping began with its first loss, not with the one that makes it enough.
-        let began = self.lost_at.front().copied().unwrap_or(look.now);
+        // The flapping began with its first loss, not with the one that makes it enough, and ended with the last.
+        let began = self.lost_at.front().copied().or(self.restless);
         let sample = Sample {
-            began,
+            began: began.unwrap_or(look.now),
             ended: look.now,
             value: self.losses.map(|_| lost),
         };
@@ -132,7 +146,8 @@ impl Link {
 
 fn detect_fec(look: Look<'_>, board: &mut Board) {
     let rate = |signal| look.port.per_second(signal, None);
-    let lost = rate(Signal::FecUncorrectableBlocks);
+    // What correction leaves over is lost; where nothing is corrected, the checksum of the frame tells.
+    let lost = rate(Signal::FecUncorrectableBlocks).or_else(|| rate(Signal::LinkRxCrcErrors));
     let corrected = rate(Signal::FecCorrectedBits);
     let bit_errors = corrected
         .zip(look.port.speed())
@@ -150,7 +165,7 @@ fn detect_fec(look: Look<'_>, board: &mut Board) {
         Sample::at(look.now, worse),
         || {
             [
-                ("uncorrectable_per_second", lost.unwrap_or(0.0)),
+                ("lost_per_second", lost.unwrap_or(0.0)),
                 ("bit_error_ratio", bit_errors.unwrap_or(0.0)),
             ]
         },

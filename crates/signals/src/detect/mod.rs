@@ -20,7 +20,7 @@ pub use docs::events as docs;
 pub use event::{Event, EventChange, EventKind, Severity};
 pub use info::{EVENTS, EventInfo, info};
 pub use latch::Rule;
-pub use node::{NodeDetectors, RailTraffic};
+pub use node::{NodeDetectors, RailTraffic, usual_speed};
 pub use thresholds::Thresholds;
 
 use crate::PortSignals;
@@ -97,16 +97,19 @@ impl Detectors {
         facts: &PortFacts,
     ) -> impl Iterator<Item = EventChange> + '_ {
         let started = *self.started.get_or_insert(now);
-        self.link.look(now, port, facts, &self.thresholds);
+        let ready = now.saturating_sub(started) >= self.thresholds.startup_grace;
+        let booted = facts
+            .uptime
+            .is_none_or(|uptime| uptime >= self.thresholds.boot_grace);
+        self.link
+            .look(now, port, facts, &self.thresholds, !ready || !booted);
         let look = Look {
             now,
             port,
             facts,
             thresholds: &self.thresholds,
-            started: now.saturating_sub(started) >= self.thresholds.startup_grace,
-            booted: facts
-                .uptime
-                .is_none_or(|uptime| uptime >= self.thresholds.boot_grace),
+            started: ready,
+            booted,
             link_rests: self.link.rests(now, self.thresholds.link_grace),
         };
         let board = &mut self.board;

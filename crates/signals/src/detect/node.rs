@@ -28,6 +28,23 @@ impl RailTraffic {
     }
 }
 
+/// The speed that most of these ports, which ought to be alike, have; of two equally common ones the higher. `None` if no two
+/// agree: then nobody can say what is usual.
+#[must_use]
+pub fn usual_speed(speeds: &[f64]) -> Option<f64> {
+    let ports = |speed: f64| {
+        speeds
+            .iter()
+            .filter(|other| other.total_cmp(&&speed).is_eq())
+            .count()
+    };
+    speeds
+        .iter()
+        .copied()
+        .filter(|speed| ports(*speed) > 1)
+        .max_by(|a, b| ports(*a).cmp(&ports(*b)).then(a.total_cmp(b)))
+}
+
 /// The detectors of what a node's rails do together.
 #[derive(Debug)]
 pub struct NodeDetectors {
@@ -86,18 +103,18 @@ impl NodeDetectors {
         let ready =
             now.saturating_sub(started) >= self.thresholds.startup_grace.max(self.thresholds.rail_window);
         for (at, direction) in DIRECTIONS.into_iter().enumerate() {
-            // An idle node is not an uneven one, nor has it recovered.
-            let busy = ready && known >= 2.0 && used[at] / known >= self.thresholds.rail_least;
+            // An idle node is not an uneven one.
+            let busy = (ready && known >= 2.0).then(|| used[at] / known >= self.thresholds.rail_least);
             self.detect_imbalance(now, at, direction, busy);
         }
         self.board.changes()
     }
 
-    fn detect_imbalance(&mut self, now: u64, at: usize, direction: Direction, busy: bool) {
+    fn detect_imbalance(&mut self, now: u64, at: usize, direction: Direction, busy: Option<bool>) {
         let carried = || self.means.iter().flatten().map(|means| means[at]);
         let mean = carried().sum::<f64>() / carried().count() as f64;
         let most = carried().fold(0.0, f64::max);
-        let times = (busy && mean > 0.0).then(|| most / mean);
+        let times = busy.map(|busy| if busy { most / mean } else { 0.0 });
         let busiest = self
             .means
             .iter()

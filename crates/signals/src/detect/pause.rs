@@ -80,6 +80,8 @@ fn detect_storm_by_firmware(look: Look<'_>, board: &mut Board) {
     let told = sum(signals
         .into_iter()
         .filter_map(|signal| look.port.per_second(signal, None)));
+    // A storm that its pauses show is told by those, with its priority.
+    let told = told.filter(|_| !(0..8).any(|priority| board.is_open(storm(Direction::Tx, priority))));
     // It has waited for its own time before it counted.
     let rule = super::Rule {
         open_at: f64::MIN_POSITIVE,
@@ -131,69 +133,91 @@ fn detect_without_ce(look: Look<'_>, priority: u8, ratio: Option<f64>, board: &m
 }
 
 fn detect_on_lossy(look: Look<'_>, board: &mut Board) {
-    let Some(mask) = look.port.pfc_mask() else { return };
-    let rule = &look.thresholds.pause_on_lossy_priority;
-    let frames = |direction, priority| {
-        let (all, xoff) = match direction {
-            Direction::Rx => (Signal::PfcRxFrames, Signal::PfcRxXoffFrames),
-            Direction::Tx => (Signal::PfcTxFrames, Signal::PfcTxXoffFrames),
-        };
-        let rate = |signal| look.port.per_second(signal, Some(Index::Priority(priority)));
-        rate(all).or_else(|| rate(xoff))
-    };
+    let mask = look.port.pfc_mask();
+    let with_pfc = mask.map_or(0, u64::count_ones);
     let meant = look.thresholds.lossless.map(u64::from);
-    let too_many = meant.is_none() && mask.count_ones() > look.thresholds.most_lossless;
+    let too_many = meant.is_none() && with_pfc > look.thresholds.most_lossless;
+    // Which of so many are meant nobody can tell; that they are too many can be said of the port.
+    let meant = meant.or(if too_many { Some(u64::MAX) } else { mask });
     for direction in DIRECTIONS {
-        let subject = Subject::of(EventKind::PauseOnLossyPriority, direction);
-        // Which of so many are meant nobody can tell; that they are too many can be said of the port.
-        let all = sum((0..8).filter_map(|priority| frames(direction, priority)));
+        let all = sum((0..8).filter_map(|priority| frames(look, direction, priority)));
         let all = if too_many { all } else { Some(0.0) };
+        let subject = Subject::of(EventKind::PauseOnLossyPriority, direction);
+        let rule = &look.thresholds.pause_on_lossy_priority;
         look.feed(board, subject, rule, Sample::at(look.now, all), || {
             [
                 ("frames_per_second", all.unwrap_or(0.0)),
-                ("priorities_with_pfc", f64::from(mask.count_ones())),
+                ("priorities_with_pfc", f64::from(with_pfc)),
             ]
         });
-        let meant = meant.unwrap_or(if too_many { u64::MAX } else { mask });
-        for priority in (0..8).filter(|priority| meant & (1 << priority) == 0) {
-            let name = "frames_per_second";
-            look.feed_now(
-                board,
-                subject.on(priority),
-                rule,
-                frames(direction, priority),
-                name,
-            );
+        for priority in 0..8 {
+            let lossy = meant.map(|meant| meant & (1 << priority) == 0);
+            let frames = match lossy {
+                Some(true) => frames(look, direction, priority),
+                Some(false) => Some(0.0),
+                None => None,
+            };
+            look.feed_now(board, subject.on(priority), rule, frames, "frames_per_second");
         }
     }
 }
 
-fn detect_drops(look: Look<'_>, board: &mut Board) {
-    let Some(mask) = look.thresholds.lossless.map(u64::from).or(look.port.pfc_mask()) else {
-        return;
+/// PFC frames a second that name a priority; where no others are counted, those that stop it.
+fn frames(look: Look<'_>, direction: Direction, priority: u8) -> Option<f64> {
+    let (all, xoff) = match direction {
+        Direction::Rx => (Signal::PfcRxFrames, Signal::PfcRxXoffFrames),
+        Direction::Tx => (Signal::PfcTxFrames, Signal::PfcTxXoffFrames),
     };
-    for priority in (0..8).filter(|priority| mask & (1 << priority) != 0) {
-        let subject = Subject::of(EventKind::DropsOnLosslessPriority, Direction::Rx).on(priority);
-        let drops = look
-            .port
-            .per_second(Signal::DropRx, Some(Index::Priority(priority)));
-        let rule = &look.thresholds.drops_on_lossless_priority;
-        look.feed_now(board, subject, rule, drops, "drops_per_second");
+    let rate = |signal| look.port.per_second(signal, Some(Index::Priority(priority)));
+    rate(all).or_else(|| rate(xoff))
+}
+
+fn detect_drops(look: Look<'_>, board: &mut Board) {
+    let mask = look.thresholds.lossless.map(u64::from).or(look.port.pfc_mask());
+    for priority in 0..8 {
+        let lossless = mask.is_some_and(|mask| mask & (1 << priority) != 0);
+        let rate = |signal| look.port.per_second(signal, Some(Index::Priority(priority)));
+        let drops = sum([Signal::DropRxNoBuffer, Signal::DropRxHostBuffer]
+            .into_iter()
+            .filter_map(rate));
+        look.feed_now(
+            board,
+            Subject::of(EventKind::DropsOnLosslessPriority, Direction::Rx).on(priority),
+            &look.thresholds.drops_on_lossless_priority,
+            drops.filter(|_| lossless),
+            "drops_per_second",
+        );
     }
 }
 
 fn detect_global(look: Look<'_>, board: &mut Board) {
-    for (direction, frames, xoff) in [
-        (Direction::Rx, Signal::PauseRxFrames, Signal::PauseRxXoffFrames),
-        (Direction::Tx, Signal::PauseTxFrames, Signal::PauseTxXoffFrames),
-    ] {
+    for direction in DIRECTIONS {
+        let (all, xoff, enabled) = match direction {
+            Direction::Rx => (
+                Signal::PauseRxFrames,
+                Signal::PauseRxXoffFrames,
+                Signal::PauseRxEnabled,
+            ),
+            Direction::Tx => (
+                Signal::PauseTxFrames,
+                Signal::PauseTxXoffFrames,
+                Signal::PauseTxEnabled,
+            ),
+        };
         let rate = |signal| look.port.per_second(signal, None);
-        let subject = Subject::of(EventKind::GlobalPause, direction);
+        let global = rate(all).or_else(|| rate(xoff)).map(|paused| {
+            if look.port.reading(enabled, None) == Some(0) {
+                return 0.0;
+            }
+            // Some NICs count PFC frames here as well, and do not say so.
+            let pfc = sum((0..8).filter_map(|priority| frames(look, direction, priority)));
+            (paused - pfc.unwrap_or(0.0)).max(0.0)
+        });
         look.feed_now(
             board,
-            subject,
+            Subject::of(EventKind::GlobalPause, direction),
             &look.thresholds.global_pause,
-            rate(frames).or_else(|| rate(xoff)),
+            global,
             "frames_per_second",
         );
     }
