@@ -19,7 +19,7 @@ pub(crate) struct Meter {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Growth {
     pub(crate) amount: u64,
-    nanoseconds: u64,
+    pub(crate) nanoseconds: u64,
 }
 
 impl Growth {
@@ -57,6 +57,7 @@ impl Meter {
     /// show nothing and then several times too much.
     pub(crate) fn push(&mut self, window: Window, amount: u64) -> Option<Growth> {
         let now = window.midpoint();
+        self.date_back(now, amount);
         let Some(&(before, last)) = self.points.back() else {
             if window.length() <= self.window / 10 {
                 self.points.push_back((now, amount));
@@ -77,6 +78,35 @@ impl Meter {
             amount: amount.wrapping_sub(last),
             nanoseconds: elapsed,
         })
+    }
+
+    /// Of a driver that refreshes more slowly than it is read, a growth took a whole refresh at least: the amount before it was
+    /// that of the refresh before, even if it was read only later, as the first one or while nothing moved.
+    fn date_back(&mut self, now: u64, amount: u64) {
+        let at_former = now.saturating_sub(self.refresh);
+        let earliest = self
+            .points
+            .len()
+            .checked_sub(2)
+            .map_or(0, |at| self.points[at].0 + 1);
+        if let Some((before, last)) = self.points.back_mut()
+            && amount != *last
+        {
+            *before = at_former.max(earliest).min(*before);
+        }
+    }
+
+    /// The newest step: when it began, and the growth from then on.
+    pub(crate) fn step(&self) -> Option<(u64, Growth)> {
+        let (ended, last) = *self.points.back()?;
+        let (began, first) = *self.points.get(self.points.len().checked_sub(2)?)?;
+        Some((
+            began,
+            Growth {
+                amount: last.wrapping_sub(first),
+                nanoseconds: ended - began,
+            },
+        ))
     }
 
     /// The growth over the last window, or over as much of it as there is.
@@ -148,6 +178,26 @@ mod tests {
             "{steps:?}"
         );
         assert!((rate(&meter) - 1000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_growth_after_a_rest_took_a_whole_refresh() {
+        // Read every 200 ms from 100 ms on, refreshed at each second; still until 10 s, then 1000 a second.
+        let mut meter = Meter::new(Vec::new(), 1000 * MS, 1000 * MS);
+        let mut steps = Vec::new();
+        for ms in (100..14_100).step_by(200) {
+            steps.extend(meter.push(at(ms), (ms / 1000).saturating_sub(10) * 1000));
+        }
+        let growing: Vec<f64> = steps
+            .iter()
+            .map(|step| step.per_second())
+            .filter(|rate| *rate > 0.0)
+            .collect();
+        assert_eq!(growing.len(), 3);
+        assert!(
+            growing.iter().all(|rate| (rate - 1000.0).abs() < 1e-6),
+            "{growing:?}"
+        );
     }
 
     #[test]

@@ -32,6 +32,17 @@ pub struct Slot {
     parts: (usize, usize),
 }
 
+/// A ratio over one sampling interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// When the interval began, in nanoseconds.
+    pub began: u64,
+    /// When it ended.
+    pub ended: u64,
+    /// The ratio, 0..=1.
+    pub ratio: f64,
+}
+
 /// What was noticed about the rows themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quality {
@@ -242,25 +253,72 @@ impl PortSignals {
     /// Share of the received RoCE packets that were CE-marked. `None` while too few came to tell.
     #[must_use]
     pub fn ce_ratio(&self) -> Option<f64> {
-        let packets = self.growth(Quantity::RdmaPacketsRx)?;
+        let packets = self.growth(Quantity::Count(Signal::PacketsRxRdma, None))?;
         if packets.amount < ratio::LEAST_PACKETS {
             return None;
         }
-        ratio::share(self.rate(Quantity::Marked)?, packets.per_second())
+        ratio::share(self.per_second(Signal::EcnRxCe, None)?, packets.per_second())
     }
 
     /// CNPs sent per CE-marked packet. May exceed 1 for a moment; `None` without marks.
     #[must_use]
     pub fn cnp_per_ce(&self) -> Option<f64> {
-        let marked = self.rate(Quantity::Marked)?;
-        (marked > 0.0).then_some(self.rate(Quantity::CnpSent)? / marked)
+        let marked = self.per_second(Signal::EcnRxCe, None)?;
+        (marked > 0.0).then_some(self.per_second(Signal::CnpTx, None)? / marked)
     }
 
     /// Share of the received CNPs that this node ignored. `None` without CNPs.
     #[must_use]
     pub fn cnp_ignored_ratio(&self) -> Option<f64> {
-        let ignored = self.rate(Quantity::CnpIgnored)?;
-        ratio::share(ignored, ignored + self.rate(Quantity::CnpHandled)?)
+        let ignored = self.per_second(Signal::CnpRxIgnored, None)?;
+        ratio::share(ignored, ignored + self.per_second(Signal::CnpRxHandled, None)?)
+    }
+
+    /// How fast a signal grew over the last window, in the driver's unit a second. `None` of a signal that is not
+    /// followed or that the port does not have.
+    #[must_use]
+    pub fn per_second(&self, signal: Signal, index: Option<Index>) -> Option<f64> {
+        self.rate(Quantity::Count(signal, index))
+    }
+
+    /// Share of the newest sampling interval that a priority was paused.
+    #[must_use]
+    pub fn pause_step(&self, direction: Direction, priority: u8) -> Option<Step> {
+        self.step(Quantity::pause(direction, priority), ratio::pause)
+    }
+
+    /// The most that a priority can have been paused in the newest sampling interval, where only XOFF frames are counted.
+    #[must_use]
+    pub fn pause_bound_step(&self, direction: Direction, priority: u8) -> Option<Step> {
+        let speed = self.speed?;
+        self.step(Quantity::xoff(direction, priority), |rate| {
+            ratio::pause_upper_bound(rate, speed)
+        })
+    }
+
+    /// Share of the line in use in the newest sampling interval.
+    #[must_use]
+    pub fn utilization_step(&self, direction: Direction) -> Option<Step> {
+        let speed = self.speed?;
+        self.step(Quantity::wire(direction), |rate| ratio::utilization(rate, speed))
+    }
+
+    /// What a signal reads now, in the driver's unit: a counter's total, or a gauge.
+    #[must_use]
+    pub fn reading(&self, signal: Signal, index: Option<Index>) -> Option<u64> {
+        self.value(self.find(signal, index)?)
+    }
+
+    /// Speed of the link, in bits per second.
+    #[must_use]
+    pub fn speed(&self) -> Option<f64> {
+        self.speed
+    }
+
+    /// The priorities with PFC, a bit each.
+    #[must_use]
+    pub fn pfc_mask(&self) -> Option<u64> {
+        self.pfc_mask
     }
 
     /// Utilization of each sampling interval.
@@ -275,12 +333,25 @@ impl PortSignals {
         self.histograms.get(&Quantity::pause(direction, priority))
     }
 
-    fn growth(&self, quantity: Quantity) -> Option<Growth> {
+    fn meter(&self, quantity: Quantity) -> Option<&Meter> {
         let (source, meter) = self.meters.get(&quantity)?;
         self.tracks[*source as usize]
             .as_ref()
             .filter(|track| track.fresh)?;
-        meter.growth()
+        Some(meter)
+    }
+
+    fn growth(&self, quantity: Quantity) -> Option<Growth> {
+        self.meter(quantity)?.growth()
+    }
+
+    fn step(&self, quantity: Quantity, ratio: impl Fn(f64) -> Option<f64>) -> Option<Step> {
+        let (began, growth) = self.meter(quantity)?.step()?;
+        Some(Step {
+            began,
+            ended: began + growth.nanoseconds,
+            ratio: ratio(growth.per_second())?,
+        })
     }
 
     fn rate(&self, quantity: Quantity) -> Option<f64> {

@@ -13,14 +13,47 @@ pub(crate) enum Quantity {
     WireTx,
     PauseRx(u8),
     PauseTx(u8),
-    XoffRx(u8),
-    XoffTx(u8),
-    RdmaPacketsRx,
-    Marked,
-    CnpSent,
-    CnpHandled,
-    CnpIgnored,
+    /// What one signal counts.
+    Count(Signal, Option<Index>),
 }
+
+/// Signals of the port whose rates are followed.
+const COUNTS: [Signal; 24] = [
+    Signal::PacketsRxRdma,
+    Signal::PacketsTxRdma,
+    Signal::EcnRxCe,
+    Signal::CnpTx,
+    Signal::CnpRx,
+    Signal::CnpRxHandled,
+    Signal::CnpRxIgnored,
+    Signal::PauseRxFrames,
+    Signal::PauseTxFrames,
+    Signal::PauseRxXoffFrames,
+    Signal::PauseTxXoffFrames,
+    Signal::PfcStormWarning,
+    Signal::PfcStormError,
+    Signal::RoceAckTimeout,
+    Signal::RoceRetryExceeded,
+    Signal::RoceRnrRetryExceeded,
+    Signal::RoceRetransmits,
+    Signal::RoceRxOutOfSequence,
+    Signal::RoceRxNakSequence,
+    Signal::RoceRxIcrcErrors,
+    Signal::FecCorrectedBits,
+    Signal::FecUncorrectableBlocks,
+    Signal::PcieOverflowDrops,
+    Signal::LinkRxCrcErrors,
+];
+
+/// The same of each priority.
+const COUNTS_BY_PRIORITY: [Signal; 6] = [
+    Signal::PfcRxFrames,
+    Signal::PfcTxFrames,
+    Signal::PfcRxXoffFrames,
+    Signal::PfcTxXoffFrames,
+    Signal::DropRxNoBuffer,
+    Signal::DropRxHostBuffer,
+];
 
 /// What a step between two samples shows.
 pub(crate) enum Sample {
@@ -32,24 +65,16 @@ pub(crate) enum Sample {
 
 impl Quantity {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        let single = [
-            Self::WireRx,
-            Self::WireTx,
-            Self::RdmaPacketsRx,
-            Self::Marked,
-            Self::CnpSent,
-            Self::CnpHandled,
-            Self::CnpIgnored,
-        ];
-        let by_priority = (0..8).flat_map(|p| {
-            [
-                Self::PauseRx(p),
-                Self::PauseTx(p),
-                Self::XoffRx(p),
-                Self::XoffTx(p),
-            ]
-        });
-        single.into_iter().chain(by_priority)
+        let counts = COUNTS.into_iter().map(|signal| Self::Count(signal, None));
+        let pauses = (0..8).flat_map(|p| [Self::PauseRx(p), Self::PauseTx(p)]);
+        let counts_by_priority = COUNTS_BY_PRIORITY
+            .into_iter()
+            .flat_map(|signal| (0..8).map(move |p| Self::Count(signal, Some(Index::Priority(p)))));
+        [Self::WireRx, Self::WireTx]
+            .into_iter()
+            .chain(counts)
+            .chain(pauses)
+            .chain(counts_by_priority)
     }
 
     pub(crate) fn wire(direction: Direction) -> Self {
@@ -67,15 +92,15 @@ impl Quantity {
     }
 
     pub(crate) fn xoff(direction: Direction, priority: u8) -> Self {
-        match direction {
-            Direction::Rx => Self::XoffRx(priority),
-            Direction::Tx => Self::XoffTx(priority),
-        }
+        let signal = match direction {
+            Direction::Rx => Signal::PfcRxXoffFrames,
+            Direction::Tx => Signal::PfcTxXoffFrames,
+        };
+        Self::Count(signal, Some(Index::Priority(priority)))
     }
 
     /// The signals that it is the sum of, each with its weight.
     pub(crate) fn signals(self) -> impl Iterator<Item = (Signal, Option<Index>, u64)> {
-        let one = |signal| [Some((signal, None, 1)), None];
         let of = |signal, priority| [Some((signal, Some(Index::Priority(priority)), 1)), None];
         let wire = |bytes, packets| {
             [
@@ -88,13 +113,7 @@ impl Quantity {
             Self::WireTx => wire(Signal::BytesTx, Signal::PacketsTx),
             Self::PauseRx(priority) => of(Signal::PfcRxPauseDuration, priority),
             Self::PauseTx(priority) => of(Signal::PfcTxPauseDuration, priority),
-            Self::XoffRx(priority) => of(Signal::PfcRxXoffFrames, priority),
-            Self::XoffTx(priority) => of(Signal::PfcTxXoffFrames, priority),
-            Self::RdmaPacketsRx => one(Signal::PacketsRxRdma),
-            Self::Marked => one(Signal::EcnRxCe),
-            Self::CnpSent => one(Signal::CnpTx),
-            Self::CnpHandled => one(Signal::CnpRxHandled),
-            Self::CnpIgnored => one(Signal::CnpRxIgnored),
+            Self::Count(signal, index) => [Some((signal, index, 1)), None],
         }
         .into_iter()
         .flatten()
@@ -105,7 +124,7 @@ impl Quantity {
         match self {
             Self::WireRx | Self::WireTx => Some(histogram::UTILIZATION),
             Self::PauseRx(_) | Self::PauseTx(_) => Some(histogram::PAUSE),
-            _ => None,
+            Self::Count(..) => None,
         }
     }
 

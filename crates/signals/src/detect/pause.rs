@@ -1,0 +1,224 @@
+//! Flow control: who stops whom, for how long, and on which priorities.
+
+use super::board::{Board, Subject};
+use super::event::EventKind;
+use super::latch::Sample;
+use super::link::sum;
+use super::{DIRECTIONS, Look};
+use crate::Step;
+use catalog::{Direction, Index, Signal};
+
+/// When each priority was last in a storm, by direction.
+#[derive(Debug, Default)]
+pub(super) struct Storms([[Option<u64>; 8]; 2]);
+
+pub(super) fn detect(look: Look<'_>, storms: &mut Storms, board: &mut Board) {
+    for (direction, stormed) in DIRECTIONS.into_iter().zip(&mut storms.0) {
+        for (priority, stormed) in (0..8).zip(stormed) {
+            detect_storm(look, direction, priority, board);
+            if board.is_open(storm(direction, priority)) {
+                *stormed = Some(look.now);
+            }
+            // A storm is told as one; what is left of it in the window is not another event.
+            let calm = stormed.is_none_or(|at| look.now.saturating_sub(at) >= look.thresholds.storm_grace);
+            let ratio = look.port.pause_ratio(direction, priority).filter(|_| calm);
+            detect_sustained(look, direction, priority, ratio, board);
+            if direction == Direction::Rx {
+                detect_without_ce(look, priority, ratio, board);
+            }
+        }
+    }
+    detect_storm_by_firmware(look, board);
+    detect_on_lossy(look, board);
+    detect_drops(look, board);
+    detect_global(look, board);
+}
+
+fn storm(direction: Direction, priority: u8) -> Subject {
+    Subject::of(EventKind::PfcStorm, direction).on(priority)
+}
+
+fn detect_storm(look: Look<'_>, direction: Direction, priority: u8, board: &mut Board) {
+    let rule = match direction {
+        Direction::Rx => &look.thresholds.storm_rx,
+        Direction::Tx => &look.thresholds.storm_tx,
+    };
+    let step = look.port.pause_step(direction, priority);
+    let step = step.or_else(|| bound_of_storm(look, direction, priority));
+    let sample = step.map_or(Sample::at(look.now, None), |step| Sample {
+        began: step.began,
+        ended: step.ended,
+        value: Some(step.ratio),
+    });
+    look.feed(board, storm(direction, priority), rule, sample, || {
+        [
+            ("pause_ratio", sample.value.unwrap_or(0.0)),
+            (
+                "utilization_tx",
+                look.port.utilization(Direction::Tx).unwrap_or(0.0),
+            ),
+        ]
+    });
+}
+
+/// The pause of a priority whose driver counts frames alone. They bound its time from above, so that they tell a storm only
+/// where the paused side also stands still.
+fn bound_of_storm(look: Look<'_>, direction: Direction, priority: u8) -> Option<Step> {
+    let bound = look.port.pause_bound_step(direction, priority)?;
+    let stopped = match direction {
+        Direction::Rx => Direction::Tx,
+        Direction::Tx => Direction::Rx,
+    };
+    let idle = look.port.utilization_step(stopped)?.ratio < look.thresholds.storm_idle;
+    let ratio = if idle { bound.ratio } else { 0.0 };
+    Some(Step { ratio, ..bound })
+}
+
+/// A NIC that watches its own pauses says when its receive pipeline stands still.
+fn detect_storm_by_firmware(look: Look<'_>, board: &mut Board) {
+    let signals = [Signal::PfcStormWarning, Signal::PfcStormError];
+    let told = sum(signals
+        .into_iter()
+        .filter_map(|signal| look.port.per_second(signal, None)));
+    // A storm that its pauses show is told by those, with its priority.
+    let told = told.filter(|_| !(0..8).any(|priority| board.is_open(storm(Direction::Tx, priority))));
+    // It has waited for its own time before it counted.
+    let rule = super::Rule {
+        open_at: f64::MIN_POSITIVE,
+        open_after: 0,
+        close_below: f64::MIN_POSITIVE,
+        ..look.thresholds.storm_tx
+    };
+    let subject = Subject::of(EventKind::PfcStorm, Direction::Tx);
+    look.feed_now(board, subject, &rule, told, "storm_reports_per_second");
+}
+
+fn detect_sustained(
+    look: Look<'_>,
+    direction: Direction,
+    priority: u8,
+    ratio: Option<f64>,
+    board: &mut Board,
+) {
+    let subject = Subject::of(EventKind::SustainedPause, direction).on(priority);
+    look.feed_now(
+        board,
+        subject,
+        &look.thresholds.sustained_pause,
+        ratio,
+        "pause_ratio",
+    );
+}
+
+fn detect_without_ce(look: Look<'_>, priority: u8, ratio: Option<f64>, board: &mut Board) {
+    if !look.thresholds.expect_ecn {
+        return;
+    }
+    let answers = [Signal::CnpRx, Signal::CnpRxHandled, Signal::CnpRxIgnored];
+    let cnps = sum(answers
+        .into_iter()
+        .filter_map(|signal| look.port.per_second(signal, None)));
+    let marks = look.port.per_second(Signal::EcnRxCe, None).unwrap_or(0.0);
+    let ratio = ratio
+        .zip(cnps)
+        .map(|(ratio, cnps)| if cnps + marks > 0.0 { 0.0 } else { ratio });
+    let subject = Subject::of(EventKind::PauseWithoutCe, Direction::Rx).on(priority);
+    look.feed_now(
+        board,
+        subject,
+        &look.thresholds.pause_without_ce,
+        ratio,
+        "pause_ratio",
+    );
+}
+
+fn detect_on_lossy(look: Look<'_>, board: &mut Board) {
+    let mask = look.port.pfc_mask();
+    let with_pfc = mask.map_or(0, u64::count_ones);
+    let meant = look.thresholds.lossless.map(u64::from);
+    let too_many = meant.is_none() && with_pfc > look.thresholds.most_lossless;
+    // Which of so many are meant nobody can tell; that they are too many can be said of the port.
+    let meant = meant.or(if too_many { Some(u64::MAX) } else { mask });
+    for direction in DIRECTIONS {
+        let all = sum((0..8).filter_map(|priority| frames(look, direction, priority)));
+        let all = if too_many { all } else { Some(0.0) };
+        let subject = Subject::of(EventKind::PauseOnLossyPriority, direction);
+        let rule = &look.thresholds.pause_on_lossy_priority;
+        look.feed(board, subject, rule, Sample::at(look.now, all), || {
+            [
+                ("frames_per_second", all.unwrap_or(0.0)),
+                ("priorities_with_pfc", f64::from(with_pfc)),
+            ]
+        });
+        for priority in 0..8 {
+            let lossy = meant.map(|meant| meant & (1 << priority) == 0);
+            let frames = match lossy {
+                Some(true) => frames(look, direction, priority),
+                Some(false) => Some(0.0),
+                None => None,
+            };
+            look.feed_now(board, subject.on(priority), rule, frames, "frames_per_second");
+        }
+    }
+}
+
+/// PFC frames a second that name a priority; where no others are counted, those that stop it.
+fn frames(look: Look<'_>, direction: Direction, priority: u8) -> Option<f64> {
+    let (all, xoff) = match direction {
+        Direction::Rx => (Signal::PfcRxFrames, Signal::PfcRxXoffFrames),
+        Direction::Tx => (Signal::PfcTxFrames, Signal::PfcTxXoffFrames),
+    };
+    let rate = |signal| look.port.per_second(signal, Some(Index::Priority(priority)));
+    rate(all).or_else(|| rate(xoff))
+}
+
+fn detect_drops(look: Look<'_>, board: &mut Board) {
+    let mask = look.thresholds.lossless.map(u64::from).or(look.port.pfc_mask());
+    for priority in 0..8 {
+        let lossless = mask.is_some_and(|mask| mask & (1 << priority) != 0);
+        let rate = |signal| look.port.per_second(signal, Some(Index::Priority(priority)));
+        let drops = sum([Signal::DropRxNoBuffer, Signal::DropRxHostBuffer]
+            .into_iter()
+            .filter_map(rate));
+        look.feed_now(
+            board,
+            Subject::of(EventKind::DropsOnLosslessPriority, Direction::Rx).on(priority),
+            &look.thresholds.drops_on_lossless_priority,
+            drops.filter(|_| lossless),
+            "drops_per_second",
+        );
+    }
+}
+
+fn detect_global(look: Look<'_>, board: &mut Board) {
+    for direction in DIRECTIONS {
+        let (all, xoff, enabled) = match direction {
+            Direction::Rx => (
+                Signal::PauseRxFrames,
+                Signal::PauseRxXoffFrames,
+                Signal::PauseRxEnabled,
+            ),
+            Direction::Tx => (
+                Signal::PauseTxFrames,
+                Signal::PauseTxXoffFrames,
+                Signal::PauseTxEnabled,
+            ),
+        };
+        let rate = |signal| look.port.per_second(signal, None);
+        let global = rate(all).or_else(|| rate(xoff)).map(|paused| {
+            if look.port.reading(enabled, None) == Some(0) {
+                return 0.0;
+            }
+            // Some NICs count PFC frames here as well, and do not say so.
+            let pfc = sum((0..8).filter_map(|priority| frames(look, direction, priority)));
+            (paused - pfc.unwrap_or(0.0)).max(0.0)
+        });
+        look.feed_now(
+            board,
+            Subject::of(EventKind::GlobalPause, direction),
+            &look.thresholds.global_pause,
+            global,
+            "frames_per_second",
+        );
+    }
+}

@@ -1,0 +1,6 @@
+//! Detectors: on the simulated server, on rows made by hand, and their document.
+
+mod docs;
+mod rows;
+mod scenarios;
+mod server;
