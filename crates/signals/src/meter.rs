@@ -11,6 +11,8 @@ pub(crate) struct Meter {
     window: u64,
     /// How often the driver refreshes the quantity; 0 if at every read.
     refresh: u64,
+    /// The last read showed the same amount as the one before, or there was none before: the amount may be old.
+    still: bool,
     /// Time and amount, the newest last; the oldest is the newest one that is at least a window old.
     points: VecDeque<(u64, u64)>,
 }
@@ -35,6 +37,7 @@ impl Meter {
             parts,
             window: window.max(3 * refresh),
             refresh,
+            still: true,
             points: VecDeque::new(),
         }
     }
@@ -57,7 +60,10 @@ impl Meter {
     /// show nothing and then several times too much.
     pub(crate) fn push(&mut self, window: Window, amount: u64) -> Option<Growth> {
         let now = window.midpoint();
-        self.date_back(now, amount);
+        if self.still {
+            self.date_back(now, amount);
+        }
+        self.still = self.points.back().is_none_or(|(_, last)| *last == amount);
         let Some(&(before, last)) = self.points.back() else {
             if window.length() <= self.window / 10 {
                 self.points.push_back((now, amount));
@@ -80,8 +86,9 @@ impl Meter {
         })
     }
 
-    /// Of a driver that refreshes more slowly than it is read, a growth took a whole refresh at least: the amount before it was
-    /// that of the refresh before, even if it was read only later, as the first one or while nothing moved.
+    /// Of a driver that refreshes more slowly than it is read, a growth after standing still took a whole refresh at least:
+    /// the amount before it was that of the refresh before, even if it was read only later, as the first one or while
+    /// nothing moved. One that grows from read to read refreshes faster than it is known to.
     fn date_back(&mut self, now: u64, amount: u64) {
         let at_former = now.saturating_sub(self.refresh);
         let earliest = self
@@ -198,6 +205,15 @@ mod tests {
             growing.iter().all(|rate| (rate - 1000.0).abs() < 1e-6),
             "{growing:?}"
         );
+    }
+
+    #[test]
+    fn a_driver_that_refreshes_faster_than_it_is_known_to_is_believed() {
+        let mut meter = Meter::new(Vec::new(), 1000 * MS, 1000 * MS);
+        for ms in (0..6000).step_by(200) {
+            meter.push(at(ms), ms * 5);
+        }
+        assert!((rate(&meter) - 5000.0).abs() < 1e-6, "{}", rate(&meter));
     }
 
     #[test]

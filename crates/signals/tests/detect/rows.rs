@@ -65,7 +65,7 @@ struct Rows {
 
 impl Rows {
     /// A port that is up at 400 Gbit/s, has PFC on priority 3, and counts 132 million of everything since its boot.
-    fn new(thresholds: Thresholds) -> Self {
+    fn new(thresholds: &Thresholds) -> Self {
         let mut signals = PortSignals::new(Options { window: SECOND });
         let mut values = BTreeMap::new();
         for (source, names) in SOURCES {
@@ -87,7 +87,7 @@ impl Rows {
             now: 0,
             values,
             signals,
-            detectors: Detectors::new(thresholds),
+            detectors: Detectors::new(*thresholds),
             facts: PortFacts::default(),
             told: Vec::new(),
         }
@@ -95,7 +95,7 @@ impl Rows {
 
     /// One that has been watched for long enough.
     fn rested() -> Self {
-        let mut rows = Self::new(Thresholds::default());
+        let mut rows = Self::new(&Thresholds::default());
         rows.play(6_000, &[]);
         rows
     }
@@ -260,7 +260,7 @@ fn a_carrier_lost_between_two_looks_is_told() {
 
 #[test]
 fn links_that_train_after_a_boot_are_not_told() {
-    let mut rows = Rows::new(Thresholds::default());
+    let mut rows = Rows::new(&Thresholds::default());
     for second in 0..60 {
         rows.facts.uptime = Some((second + 30) * SECOND);
         rows.set("carrier", second % 2);
@@ -281,7 +281,7 @@ fn links_that_train_after_a_boot_are_not_told() {
 
 #[test]
 fn a_port_without_a_cable_is_not_down() {
-    let mut rows = Rows::new(Thresholds::default());
+    let mut rows = Rows::new(&Thresholds::default());
     rows.set("carrier", 0);
     rows.set("speed", ABSENT);
     rows.play(30_000, &[]);
@@ -294,7 +294,7 @@ fn a_port_without_a_cable_is_not_down() {
 
 #[test]
 fn nothing_opens_at_the_start() {
-    let mut rows = Rows::new(Thresholds::default());
+    let mut rows = Rows::new(&Thresholds::default());
     rows.play(
         4_800,
         &[("rx_prio3_pause_duration", HELD), ("rx_prio3_discards", 100)],
@@ -400,7 +400,7 @@ fn the_firmware_tells_a_storm_by_itself() {
 #[test]
 fn pause_without_ecn_is_as_meant_where_pfc_alone_is() {
     for expect_ecn in [true, false] {
-        let mut rows = Rows::new(Thresholds {
+        let mut rows = Rows::new(&Thresholds {
             expect_ecn,
             ..Thresholds::default()
         });
