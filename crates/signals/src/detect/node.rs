@@ -35,7 +35,7 @@ pub fn usual_speed(speeds: &[f64]) -> Option<f64> {
     let ports = |speed: f64| {
         speeds
             .iter()
-            .filter(|other| other.total_cmp(&&speed).is_eq())
+            .filter(|other| other.total_cmp(&speed).is_eq())
             .count()
     };
     speeds

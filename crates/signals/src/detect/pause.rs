@@ -29,9 +29,12 @@ pub(super) fn detect(look: Look<'_>, storms: &mut Storms, board: &mut Board) {
         }
     }
     detect_storm_by_firmware(look, board);
-    detect_on_lossy(look, board);
     detect_drops(look, board);
-    detect_global(look, board);
+    for direction in DIRECTIONS {
+        let frames: Frames = std::array::from_fn(|priority| frames(look, direction, priority));
+        detect_on_lossy(look, direction, &frames, board);
+        detect_global(look, direction, &frames, board);
+    }
 }
 
 fn storm(direction: Direction, priority: u8) -> Subject {
@@ -114,62 +117,70 @@ fn detect_without_ce(look: Look<'_>, priority: u8, ratio: Option<f64>, board: &m
     if !look.thresholds.expect_ecn {
         return;
     }
-    let answers = [Signal::CnpRx, Signal::CnpRxHandled, Signal::CnpRxIgnored];
-    let cnps = sum(answers
-        .into_iter()
-        .filter_map(|signal| look.port.per_second(signal, None)));
-    let marks = look.port.per_second(Signal::EcnRxCe, None).unwrap_or(0.0);
-    let ratio = ratio
-        .zip(cnps)
-        .map(|(ratio, cnps)| if cnps + marks > 0.0 { 0.0 } else { ratio });
-    let subject = Subject::of(EventKind::PauseWithoutCe, Direction::Rx).on(priority);
+    let ratio = ratio.and_then(|ratio| match ratio > 0.0 && is_told_to_slow_down(look)? {
+        true => Some(0.0),
+        false => Some(ratio),
+    });
     look.feed_now(
         board,
-        subject,
+        Subject::of(EventKind::PauseWithoutCe, Direction::Rx).on(priority),
         &look.thresholds.pause_without_ce,
         ratio,
         "pause_ratio",
     );
 }
 
-fn detect_on_lossy(look: Look<'_>, board: &mut Board) {
+/// True if CNPs or marks come; `None` of a NIC that counts no CNPs.
+fn is_told_to_slow_down(look: Look<'_>) -> Option<bool> {
+    let rate = |signal| look.port.per_second(signal, None);
+    let cnps = sum([Signal::CnpRx, Signal::CnpRxHandled, Signal::CnpRxIgnored]
+        .into_iter()
+        .filter_map(rate))?;
+    Some(cnps + rate(Signal::EcnRxCe).unwrap_or(0.0) > 0.0)
+}
+
+/// PFC frames a second that name each priority.
+type Frames = [Option<f64>; 8];
+
+/// Those of one priority; where no others are counted, those that stop it.
+fn frames(look: Look<'_>, direction: Direction, priority: usize) -> Option<f64> {
+    let (all, xoff) = match direction {
+        Direction::Rx => (Signal::PfcRxFrames, Signal::PfcRxXoffFrames),
+        Direction::Tx => (Signal::PfcTxFrames, Signal::PfcTxXoffFrames),
+    };
+    let index = u8::try_from(priority).ok().map(Index::Priority);
+    let rate = |signal| look.port.per_second(signal, index);
+    rate(all).or_else(|| rate(xoff))
+}
+
+fn detect_on_lossy(look: Look<'_>, direction: Direction, frames: &Frames, board: &mut Board) {
     let mask = look.port.pfc_mask();
     let with_pfc = mask.map_or(0, u64::count_ones);
     let meant = look.thresholds.lossless.map(u64::from);
     let too_many = meant.is_none() && with_pfc > look.thresholds.most_lossless;
     // Which of so many are meant nobody can tell; that they are too many can be said of the port.
     let meant = meant.or(if too_many { Some(u64::MAX) } else { mask });
-    for direction in DIRECTIONS {
-        let all = sum((0..8).filter_map(|priority| frames(look, direction, priority)));
-        let all = if too_many { all } else { Some(0.0) };
-        let subject = Subject::of(EventKind::PauseOnLossyPriority, direction);
-        let rule = &look.thresholds.pause_on_lossy_priority;
-        look.feed(board, subject, rule, Sample::at(look.now, all), || {
-            [
-                ("frames_per_second", all.unwrap_or(0.0)),
-                ("priorities_with_pfc", f64::from(with_pfc)),
-            ]
-        });
-        for priority in 0..8 {
-            let lossy = meant.map(|meant| meant & (1 << priority) == 0);
-            let frames = match lossy {
-                Some(true) => frames(look, direction, priority),
-                Some(false) => Some(0.0),
-                None => None,
-            };
-            look.feed_now(board, subject.on(priority), rule, frames, "frames_per_second");
-        }
-    }
-}
-
-/// PFC frames a second that name a priority; where no others are counted, those that stop it.
-fn frames(look: Look<'_>, direction: Direction, priority: u8) -> Option<f64> {
-    let (all, xoff) = match direction {
-        Direction::Rx => (Signal::PfcRxFrames, Signal::PfcRxXoffFrames),
-        Direction::Tx => (Signal::PfcTxFrames, Signal::PfcTxXoffFrames),
+    let all = if too_many {
+        sum(frames.iter().copied().flatten())
+    } else {
+        Some(0.0)
     };
-    let rate = |signal| look.port.per_second(signal, Some(Index::Priority(priority)));
-    rate(all).or_else(|| rate(xoff))
+    let subject = Subject::of(EventKind::PauseOnLossyPriority, direction);
+    let rule = &look.thresholds.pause_on_lossy_priority;
+    look.feed(board, subject, rule, Sample::at(look.now, all), || {
+        [
+            ("frames_per_second", all.unwrap_or(0.0)),
+            ("priorities_with_pfc", f64::from(with_pfc)),
+        ]
+    });
+    for (priority, frames) in (0..8).zip(frames) {
+        let frames = match meant {
+            Some(meant) if meant & (1 << priority) != 0 => Some(0.0),
+            Some(_) => *frames,
+            None => None,
+        };
+        look.feed_now(board, subject.on(priority), rule, frames, "frames_per_second");
+    }
 }
 
 fn detect_drops(look: Look<'_>, board: &mut Board) {
@@ -190,35 +201,33 @@ fn detect_drops(look: Look<'_>, board: &mut Board) {
     }
 }
 
-fn detect_global(look: Look<'_>, board: &mut Board) {
-    for direction in DIRECTIONS {
-        let (all, xoff, enabled) = match direction {
-            Direction::Rx => (
-                Signal::PauseRxFrames,
-                Signal::PauseRxXoffFrames,
-                Signal::PauseRxEnabled,
-            ),
-            Direction::Tx => (
-                Signal::PauseTxFrames,
-                Signal::PauseTxXoffFrames,
-                Signal::PauseTxEnabled,
-            ),
-        };
-        let rate = |signal| look.port.per_second(signal, None);
-        let global = rate(all).or_else(|| rate(xoff)).map(|paused| {
-            if look.port.reading(enabled, None) == Some(0) {
-                return 0.0;
-            }
-            // Some NICs count PFC frames here as well, and do not say so.
-            let pfc = sum((0..8).filter_map(|priority| frames(look, direction, priority)));
-            (paused - pfc.unwrap_or(0.0)).max(0.0)
-        });
-        look.feed_now(
-            board,
-            Subject::of(EventKind::GlobalPause, direction),
-            &look.thresholds.global_pause,
-            global,
-            "frames_per_second",
-        );
-    }
+fn detect_global(look: Look<'_>, direction: Direction, frames: &Frames, board: &mut Board) {
+    let (all, xoff, enabled) = match direction {
+        Direction::Rx => (
+            Signal::PauseRxFrames,
+            Signal::PauseRxXoffFrames,
+            Signal::PauseRxEnabled,
+        ),
+        Direction::Tx => (
+            Signal::PauseTxFrames,
+            Signal::PauseTxXoffFrames,
+            Signal::PauseTxEnabled,
+        ),
+    };
+    let rate = |signal| look.port.per_second(signal, None);
+    let global = rate(all).or_else(|| rate(xoff)).map(|paused| {
+        if look.port.reading(enabled, None) == Some(0) {
+            return 0.0;
+        }
+        // Some NICs count PFC frames here as well, and do not say so.
+        let pfc = sum(frames.iter().copied().flatten());
+        (paused - pfc.unwrap_or(0.0)).max(0.0)
+    });
+    look.feed_now(
+        board,
+        Subject::of(EventKind::GlobalPause, direction),
+        &look.thresholds.global_pause,
+        global,
+        "frames_per_second",
+    );
 }
