@@ -42,18 +42,21 @@ fn storm(direction: Direction, priority: u8) -> Subject {
 }
 
 fn detect_storm(look: Look<'_>, direction: Direction, priority: u8, board: &mut Board) {
-    let rule = match direction {
-        Direction::Rx => &look.thresholds.storm_rx,
-        Direction::Tx => &look.thresholds.storm_tx,
-    };
+    // Where PFC was switched off nobody is held any more, and nobody knows whether they would be.
+    let has_pfc = look
+        .port
+        .pfc_mask()
+        .is_none_or(|mask| mask & (1 << priority) != 0);
     let step = look.port.pause_step(direction, priority);
-    let step = step.or_else(|| bound_of_storm(look, direction, priority));
+    let step = step
+        .or_else(|| bound_of_storm(look, direction, priority))
+        .filter(|_| has_pfc);
     let sample = step.map_or(Sample::at(look.now, None), |step| Sample {
         began: step.began,
         ended: step.ended,
         value: Some(step.ratio),
     });
-    look.feed(board, storm(direction, priority), rule, sample, || {
+    look.feed(board, storm(direction, priority), sample, || {
         [
             ("pause_ratio", sample.value.unwrap_or(0.0)),
             (
@@ -85,15 +88,12 @@ fn detect_storm_by_firmware(look: Look<'_>, board: &mut Board) {
         .filter_map(|signal| look.port.per_second(signal, None)));
     // A storm that its pauses show is told by those, with its priority.
     let told = told.filter(|_| !(0..8).any(|priority| board.is_open(storm(Direction::Tx, priority))));
-    // It has waited for its own time before it counted.
-    let rule = super::Rule {
-        open_at: f64::MIN_POSITIVE,
-        open_after: 0,
-        close_below: f64::MIN_POSITIVE,
-        ..look.thresholds.storm_tx
-    };
-    let subject = Subject::of(EventKind::PfcStorm, Direction::Tx);
-    look.feed_now(board, subject, &rule, told, "storm_reports_per_second");
+    look.feed(
+        board,
+        Subject::of(EventKind::PfcStorm, Direction::Tx),
+        Sample::at(look.now, told.map(|told| f64::from(told > 0.0))),
+        || [("storm_reports_per_second", told.unwrap_or(0.0))],
+    );
 }
 
 fn detect_sustained(
@@ -104,27 +104,20 @@ fn detect_sustained(
     board: &mut Board,
 ) {
     let subject = Subject::of(EventKind::SustainedPause, direction).on(priority);
-    look.feed_now(
-        board,
-        subject,
-        &look.thresholds.sustained_pause,
-        ratio,
-        "pause_ratio",
-    );
+    look.feed_now(board, subject, ratio, "pause_ratio");
 }
 
 fn detect_without_ce(look: Look<'_>, priority: u8, ratio: Option<f64>, board: &mut Board) {
     if !look.thresholds.expect_ecn {
         return;
     }
-    let ratio = ratio.and_then(|ratio| match ratio > 0.0 && is_told_to_slow_down(look)? {
-        true => Some(0.0),
-        false => Some(ratio),
+    let ratio = ratio.and_then(|ratio| {
+        let told = ratio > 0.0 && is_told_to_slow_down(look)?;
+        Some(if told { 0.0 } else { ratio })
     });
     look.feed_now(
         board,
         Subject::of(EventKind::PauseWithoutCe, Direction::Rx).on(priority),
-        &look.thresholds.pause_without_ce,
         ratio,
         "pause_ratio",
     );
@@ -166,8 +159,7 @@ fn detect_on_lossy(look: Look<'_>, direction: Direction, frames: &Frames, board:
         Some(0.0)
     };
     let subject = Subject::of(EventKind::PauseOnLossyPriority, direction);
-    let rule = &look.thresholds.pause_on_lossy_priority;
-    look.feed(board, subject, rule, Sample::at(look.now, all), || {
+    look.feed(board, subject, Sample::at(look.now, all), || {
         [
             ("frames_per_second", all.unwrap_or(0.0)),
             ("priorities_with_pfc", f64::from(with_pfc)),
@@ -179,7 +171,7 @@ fn detect_on_lossy(look: Look<'_>, direction: Direction, frames: &Frames, board:
             Some(_) => *frames,
             None => None,
         };
-        look.feed_now(board, subject.on(priority), rule, frames, "frames_per_second");
+        look.feed_now(board, subject.on(priority), frames, "frames_per_second");
     }
 }
 
@@ -194,7 +186,6 @@ fn detect_drops(look: Look<'_>, board: &mut Board) {
         look.feed_now(
             board,
             Subject::of(EventKind::DropsOnLosslessPriority, Direction::Rx).on(priority),
-            &look.thresholds.drops_on_lossless_priority,
             drops.filter(|_| lossless),
             "drops_per_second",
         );
@@ -226,7 +217,6 @@ fn detect_global(look: Look<'_>, direction: Direction, frames: &Frames, board: &
     look.feed_now(
         board,
         Subject::of(EventKind::GlobalPause, direction),
-        &look.thresholds.global_pause,
         global,
         "frames_per_second",
     );

@@ -2,9 +2,12 @@
 
 use crate::rows::{HELD, MS, Rows, SECOND, TICK};
 use catalog::Direction;
-use model::SourceKind;
+use model::{DeviceId, PortId, Schema, SourceKind};
+use ring::Window;
 use signals::detect::EventKind::*;
-use signals::detect::{Event, EventChange, Severity, Thresholds};
+use signals::detect::{Detectors, Event, EventChange, PortFacts, Severity, Thresholds};
+use signals::{Options, PortSignals};
+use std::sync::Arc;
 
 #[test]
 fn a_storm_has_its_direction_priority_times_and_evidence() {
@@ -38,6 +41,54 @@ fn a_storm_has_its_direction_priority_times_and_evidence() {
 fn a_storm_is_open_within_a_second_whenever_it_begins() {
     let slowest = crate::onset::delays().into_iter().max();
     assert!(slowest.is_some_and(|slowest| slowest < 700 * MS), "{slowest:?}");
+}
+
+/// A driver that counts XOFF frames and no time: 400 Gbit/s are held by 11,921 frames a second.
+#[test]
+fn a_storm_of_frames_is_one_only_while_nothing_is_sent() {
+    let port = PortId {
+        device: DeviceId::pci("0000:1a:00.0"),
+        number: 1,
+    };
+    let names = ["rx_priority_3_xoff.nic", "tx_bytes.nic", "tx_unicast.nic"];
+    let mut signals = PortSignals::new(Options { window: SECOND });
+    let open = |signals: &mut PortSignals, source, names: &[&str]| {
+        signals.open(Arc::new(Schema::new(
+            port.clone(),
+            "ice",
+            source,
+            names.iter().copied(),
+        )));
+    };
+    open(&mut signals, SourceKind::Ethtool, &names);
+    open(&mut signals, SourceKind::Settings, &["speed"]);
+    open(&mut signals, SourceKind::Dcb, &["pfc_enabled"]);
+    signals.settle();
+    let mut detectors = Detectors::new(Thresholds::default());
+    let (mut now, mut frames, mut bytes) = (0, 0, 0);
+    let mut play = |seconds: u64, sends: bool, held: bool, mask: u64| {
+        let mut told = Vec::new();
+        for _ in 0..seconds * 5 {
+            now += TICK;
+            frames += if held { 3_000 } else { 0 };
+            bytes += if sends { 5_000_000_000 } else { 0 };
+            let window = Window {
+                began: now,
+                ended: now,
+            };
+            signals.row(SourceKind::Settings, window, &[400_000]);
+            signals.row(SourceKind::Dcb, window, &[mask]);
+            signals.row(SourceKind::Ethtool, window, &[frames, bytes, 0]);
+            told.extend(detectors.look(now, &signals, &PortFacts::default()));
+        }
+        told.iter()
+            .map(|change| (change.event().kind, change.event().ended.is_some()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(play(10, true, true, 1 << 3), []);
+    assert_eq!(play(2, false, true, 1 << 3), [(PfcStorm, false)]);
+    assert_eq!(play(20, true, false, 0), []);
+    assert_eq!(play(3, true, false, 1 << 3), [(PfcStorm, true)]);
 }
 
 #[test]
