@@ -67,7 +67,6 @@ fn detect_spike(look: Look<'_>, direction: Direction, usual: &mut Usual, board: 
     look.feed(
         board,
         Subject::of(EventKind::CnpSpike, direction),
-        &thresholds.cnp_spike,
         Sample::at(look.now, times),
         || {
             [
@@ -87,7 +86,6 @@ fn detect_unanswered(look: Look<'_>, board: &mut Board) {
     look.feed_now(
         board,
         Subject::port(EventKind::CeWithoutCnp),
-        &look.thresholds.ce_without_cnp,
         unanswered,
         "marks_per_second",
     );
@@ -105,7 +103,6 @@ fn detect_ignored(look: Look<'_>, board: &mut Board) {
     look.feed(
         board,
         Subject::of(EventKind::CnpIgnored, Direction::Rx),
-        &look.thresholds.cnp_ignored,
         Sample::at(look.now, share),
         || {
             [

@@ -1,8 +1,7 @@
 //! The table of events as a document.
 
-use super::info::{EVENTS, EventInfo};
-use super::latch::Rule;
-use super::{EventKind, Thresholds};
+use super::Thresholds;
+use super::info::EVENTS;
 use std::fmt::Write;
 
 const INTRODUCTION: &str = "# Events
@@ -25,29 +24,25 @@ pub fn events() -> String {
     let mut text = INTRODUCTION.to_owned();
     let _ = writeln!(
         text,
-        "\nNothing opens in the first {} after a port was first looked at. In the first {} after a boot, while links train, \
+        "\nNothing opens in the first {} after a port was first looked at. In the first {} after a boot, while links train,\n\
          nothing of the link opens. While a link is down, and for {} after, nothing opens that this explains.\n",
         time(thresholds.startup_grace),
         time(thresholds.boot_grace),
         time(thresholds.link_grace),
     );
-    text.push_str("| event | what | severity | opens | closes |\n| --- | --- | --- | --- | --- |\n");
-    for EventInfo {
-        kind,
-        title,
-        severity,
-        ..
-    } in EVENTS
-    {
-        let (value, rule) = rule(&thresholds, *kind);
+    text.push_str("These are the defaults. A window is a second, a sampling interval mostly 200 ms.\n\n| event | severity | what is measured | opens | closes |\n| --- | --- | --- | --- | --- |\n");
+    for info in EVENTS {
+        let rule = thresholds.rule(info.kind);
         let _ = writeln!(
             text,
-            "| [`{kind}`](#{kind}) | {title} | {} | {value} ≥ {}{} | < {}{} |",
-            severity.as_str(),
-            number(rule.open_at),
+            "| [`{kind}`](#{kind}) | {} | {} | ≥ {}{} | < {}{} |",
+            info.severity.as_str(),
+            info.measure,
+            rule.open_at,
             lasting(rule.open_after),
-            number(rule.close_below),
+            rule.close_below,
             lasting(rule.close_after),
+            kind = info.kind,
         );
     }
     for info in EVENTS {
@@ -63,40 +58,6 @@ pub fn events() -> String {
         );
     }
     text
-}
-
-/// What decides about a kind, and how.
-fn rule(thresholds: &Thresholds, kind: EventKind) -> (&'static str, Rule) {
-    let t = thresholds;
-    match kind {
-        EventKind::PfcStorm => ("share of an interval paused (sent: 0.9)", t.storm_rx),
-        EventKind::SustainedPause => ("share of a window paused", t.sustained_pause),
-        EventKind::PauseWithoutCe => ("share of a window paused, no CNP", t.pause_without_ce),
-        EventKind::PauseOnLossyPriority => ("frames a second", t.pause_on_lossy_priority),
-        EventKind::GlobalPause => ("frames a second", t.global_pause),
-        EventKind::DropsOnLosslessPriority => ("drops a second", t.drops_on_lossless_priority),
-        EventKind::CnpSpike => ("times the usual CNPs per packet", t.cnp_spike),
-        EventKind::CeWithoutCnp => ("marks a second, no CNP", t.ce_without_cnp),
-        EventKind::CnpIgnored => ("share of CNPs ignored", t.cnp_ignored),
-        EventKind::TransportErrors => ("errors a second", t.transport_errors),
-        EventKind::LinkDown => ("carrier lost", t.link_down),
-        EventKind::LinkFlap => ("losses in ten minutes", t.link_flap),
-        EventKind::SpeedBelowUsual => ("share of the speed missing", t.speed_below_usual),
-        EventKind::FecDegraded => (
-            "multiple of 1e-5 bit errors, or lost code words a second",
-            t.fec_degraded,
-        ),
-        EventKind::PcieBackpressure => ("percent stalled, or drops a second", t.pcie_backpressure),
-        EventKind::RailImbalance => ("busiest rail by the mean", t.rail_imbalance),
-        EventKind::CounterReset => ("counters", t.counter_reset),
-        EventKind::SourceStalled => ("sources", t.source_stalled),
-        EventKind::SourceFrozen => ("sources", t.source_frozen),
-        EventKind::DeviceGone => ("devices", t.device_gone),
-    }
-}
-
-fn number(value: f64) -> String {
-    value.to_string()
 }
 
 fn lasting(nanoseconds: u64) -> String {

@@ -28,7 +28,6 @@ fn detect_backpressure(look: Look<'_>, board: &mut Board) {
     look.feed(
         board,
         Subject::port(EventKind::PcieBackpressure),
-        &look.thresholds.pcie_backpressure,
         Sample::at(look.now, worse),
         || {
             [
@@ -46,7 +45,6 @@ fn detect_reset(look: Look<'_>, Resets(before): &mut Resets, board: &mut Board) 
     look.feed_now(
         board,
         Subject::port(EventKind::CounterReset),
-        &look.thresholds.counter_reset,
         Some(new),
         "counters",
     );
@@ -62,7 +60,6 @@ fn detect_frozen(look: Look<'_>, board: &mut Board) {
     look.feed(
         board,
         Subject::port(EventKind::SourceFrozen),
-        &look.thresholds.source_frozen,
         Sample::at(look.now, Some(count)),
         || [(frozen().next().map_or("sources", SourceKind::as_str), count)],
     );
@@ -74,14 +71,12 @@ fn detect_told(look: Look<'_>, board: &mut Board) {
     look.feed_now(
         board,
         Subject::port(EventKind::SourceStalled),
-        &look.thresholds.source_stalled,
         Some(f64::from(facts.stalled.is_some())),
         facts.stalled.map_or("sources", SourceKind::as_str),
     );
     look.feed_now(
         board,
         Subject::port(EventKind::DeviceGone),
-        &look.thresholds.device_gone,
         Some(f64::from(facts.gone)),
         "gone",
     );

@@ -96,7 +96,6 @@ impl Link {
         look.feed_now(
             board,
             Subject::port(EventKind::TransportErrors),
-            &look.thresholds.transport_errors,
             errors,
             "errors_per_second",
         );
@@ -108,7 +107,6 @@ impl Link {
         look.feed_now(
             board,
             Subject::port(EventKind::LinkDown),
-            &look.thresholds.link_down,
             down.map(f64::from),
             "carrier_lost",
         );
@@ -120,9 +118,7 @@ impl Link {
             ended: look.now,
             value: self.losses.map(|_| lost),
         };
-        look.feed(board, subject, &look.thresholds.link_flap, sample, || {
-            [("carrier_losses", lost)]
-        });
+        look.feed(board, subject, sample, || [("carrier_losses", lost)]);
     }
 
     fn detect_speed(&self, look: Look<'_>, board: &mut Board) {
@@ -132,7 +128,6 @@ impl Link {
         look.feed(
             board,
             Subject::port(EventKind::SpeedBelowUsual),
-            &look.thresholds.speed_below_usual,
             Sample::at(look.now, missing),
             || {
                 [
@@ -161,7 +156,6 @@ fn detect_fec(look: Look<'_>, board: &mut Board) {
     look.feed(
         board,
         Subject::port(EventKind::FecDegraded),
-        &look.thresholds.fec_degraded,
         Sample::at(look.now, worse),
         || {
             [

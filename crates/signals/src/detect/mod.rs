@@ -133,7 +133,6 @@ impl Look<'_> {
         self,
         board: &mut Board,
         subject: Subject,
-        rule: &Rule,
         sample: Sample,
         evidence: impl FnOnce() -> [(&'static str, f64); N],
     ) {
@@ -145,19 +144,12 @@ impl Look<'_> {
                 ..sample
             }
         };
-        board.feed(subject, rule, sample, evidence);
+        board.feed(subject, self.thresholds.rule(subject.kind), sample, evidence);
     }
 
     /// Feeds a value of this instant, which is the evidence.
-    fn feed_now(
-        self,
-        board: &mut Board,
-        subject: Subject,
-        rule: &Rule,
-        value: Option<f64>,
-        name: &'static str,
-    ) {
-        self.feed(board, subject, rule, Sample::at(self.now, value), || {
+    fn feed_now(self, board: &mut Board, subject: Subject, value: Option<f64>, name: &'static str) {
+        self.feed(board, subject, Sample::at(self.now, value), || {
             [(name, value.unwrap_or(0.0))]
         });
     }

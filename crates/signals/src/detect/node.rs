@@ -121,7 +121,7 @@ impl NodeDetectors {
             .position(|means| means.is_some_and(|means| means[at] >= most));
         self.board.feed(
             Subject::of(EventKind::RailImbalance, direction),
-            &self.thresholds.rail_imbalance,
+            self.thresholds.rule(EventKind::RailImbalance),
             Sample::at(now, times),
             || {
                 [

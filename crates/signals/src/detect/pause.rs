@@ -29,9 +29,12 @@ pub(super) fn detect(look: Look<'_>, storms: &mut Storms, board: &mut Board) {
         }
     }
     detect_storm_by_firmware(look, board);
-    detect_on_lossy(look, board);
     detect_drops(look, board);
-    detect_global(look, board);
+    for direction in DIRECTIONS {
+        let frames: Frames = std::array::from_fn(|priority| frames(look, direction, priority));
+        detect_on_lossy(look, direction, &frames, board);
+        detect_global(look, direction, &frames, board);
+    }
 }
 
 fn storm(direction: Direction, priority: u8) -> Subject {
@@ -39,18 +42,21 @@ fn storm(direction: Direction, priority: u8) -> Subject {
 }
 
 fn detect_storm(look: Look<'_>, direction: Direction, priority: u8, board: &mut Board) {
-    let rule = match direction {
-        Direction::Rx => &look.thresholds.storm_rx,
-        Direction::Tx => &look.thresholds.storm_tx,
-    };
+    // Where PFC was switched off nobody is held any more, and nobody knows whether they would be.
+    let has_pfc = look
+        .port
+        .pfc_mask()
+        .is_none_or(|mask| mask & (1 << priority) != 0);
     let step = look.port.pause_step(direction, priority);
-    let step = step.or_else(|| bound_of_storm(look, direction, priority));
+    let step = step
+        .or_else(|| bound_of_storm(look, direction, priority))
+        .filter(|_| has_pfc);
     let sample = step.map_or(Sample::at(look.now, None), |step| Sample {
         began: step.began,
         ended: step.ended,
         value: Some(step.ratio),
     });
-    look.feed(board, storm(direction, priority), rule, sample, || {
+    look.feed(board, storm(direction, priority), sample, || {
         [
             ("pause_ratio", sample.value.unwrap_or(0.0)),
             (
@@ -82,15 +88,12 @@ fn detect_storm_by_firmware(look: Look<'_>, board: &mut Board) {
         .filter_map(|signal| look.port.per_second(signal, None)));
     // A storm that its pauses show is told by those, with its priority.
     let told = told.filter(|_| !(0..8).any(|priority| board.is_open(storm(Direction::Tx, priority))));
-    // It has waited for its own time before it counted.
-    let rule = super::Rule {
-        open_at: f64::MIN_POSITIVE,
-        open_after: 0,
-        close_below: f64::MIN_POSITIVE,
-        ..look.thresholds.storm_tx
-    };
-    let subject = Subject::of(EventKind::PfcStorm, Direction::Tx);
-    look.feed_now(board, subject, &rule, told, "storm_reports_per_second");
+    look.feed(
+        board,
+        Subject::of(EventKind::PfcStorm, Direction::Tx),
+        Sample::at(look.now, told.map(|told| f64::from(told > 0.0))),
+        || [("storm_reports_per_second", told.unwrap_or(0.0))],
+    );
 }
 
 fn detect_sustained(
@@ -101,75 +104,75 @@ fn detect_sustained(
     board: &mut Board,
 ) {
     let subject = Subject::of(EventKind::SustainedPause, direction).on(priority);
-    look.feed_now(
-        board,
-        subject,
-        &look.thresholds.sustained_pause,
-        ratio,
-        "pause_ratio",
-    );
+    look.feed_now(board, subject, ratio, "pause_ratio");
 }
 
 fn detect_without_ce(look: Look<'_>, priority: u8, ratio: Option<f64>, board: &mut Board) {
     if !look.thresholds.expect_ecn {
         return;
     }
-    let answers = [Signal::CnpRx, Signal::CnpRxHandled, Signal::CnpRxIgnored];
-    let cnps = sum(answers
-        .into_iter()
-        .filter_map(|signal| look.port.per_second(signal, None)));
-    let marks = look.port.per_second(Signal::EcnRxCe, None).unwrap_or(0.0);
-    let ratio = ratio
-        .zip(cnps)
-        .map(|(ratio, cnps)| if cnps + marks > 0.0 { 0.0 } else { ratio });
-    let subject = Subject::of(EventKind::PauseWithoutCe, Direction::Rx).on(priority);
+    let ratio = ratio.and_then(|ratio| {
+        let told = ratio > 0.0 && is_told_to_slow_down(look)?;
+        Some(if told { 0.0 } else { ratio })
+    });
     look.feed_now(
         board,
-        subject,
-        &look.thresholds.pause_without_ce,
+        Subject::of(EventKind::PauseWithoutCe, Direction::Rx).on(priority),
         ratio,
         "pause_ratio",
     );
 }
 
-fn detect_on_lossy(look: Look<'_>, board: &mut Board) {
+/// True if CNPs or marks come; `None` of a NIC that counts no CNPs.
+fn is_told_to_slow_down(look: Look<'_>) -> Option<bool> {
+    let rate = |signal| look.port.per_second(signal, None);
+    let cnps = sum([Signal::CnpRx, Signal::CnpRxHandled, Signal::CnpRxIgnored]
+        .into_iter()
+        .filter_map(rate))?;
+    Some(cnps + rate(Signal::EcnRxCe).unwrap_or(0.0) > 0.0)
+}
+
+/// PFC frames a second that name each priority.
+type Frames = [Option<f64>; 8];
+
+/// Those of one priority; where no others are counted, those that stop it.
+fn frames(look: Look<'_>, direction: Direction, priority: usize) -> Option<f64> {
+    let (all, xoff) = match direction {
+        Direction::Rx => (Signal::PfcRxFrames, Signal::PfcRxXoffFrames),
+        Direction::Tx => (Signal::PfcTxFrames, Signal::PfcTxXoffFrames),
+    };
+    let index = u8::try_from(priority).ok().map(Index::Priority);
+    let rate = |signal| look.port.per_second(signal, index);
+    rate(all).or_else(|| rate(xoff))
+}
+
+fn detect_on_lossy(look: Look<'_>, direction: Direction, frames: &Frames, board: &mut Board) {
     let mask = look.port.pfc_mask();
     let with_pfc = mask.map_or(0, u64::count_ones);
     let meant = look.thresholds.lossless.map(u64::from);
     let too_many = meant.is_none() && with_pfc > look.thresholds.most_lossless;
     // Which of so many are meant nobody can tell; that they are too many can be said of the port.
     let meant = meant.or(if too_many { Some(u64::MAX) } else { mask });
-    for direction in DIRECTIONS {
-        let all = sum((0..8).filter_map(|priority| frames(look, direction, priority)));
-        let all = if too_many { all } else { Some(0.0) };
-        let subject = Subject::of(EventKind::PauseOnLossyPriority, direction);
-        let rule = &look.thresholds.pause_on_lossy_priority;
-        look.feed(board, subject, rule, Sample::at(look.now, all), || {
-            [
-                ("frames_per_second", all.unwrap_or(0.0)),
-                ("priorities_with_pfc", f64::from(with_pfc)),
-            ]
-        });
-        for priority in 0..8 {
-            let lossy = meant.map(|meant| meant & (1 << priority) == 0);
-            let frames = match lossy {
-                Some(true) => frames(look, direction, priority),
-                Some(false) => Some(0.0),
-                None => None,
-            };
-            look.feed_now(board, subject.on(priority), rule, frames, "frames_per_second");
-        }
-    }
-}
-
-/// PFC frames a second that name a priority; where no others are counted, those that stop it.
-fn frames(look: Look<'_>, direction: Direction, priority: u8) -> Option<f64> {
-    let (all, xoff) = match direction {
-        Direction::Rx => (Signal::PfcRxFrames, Signal::PfcRxXoffFrames),
-        Direction::Tx => (Signal::PfcTxFrames, Signal::PfcTxXoffFrames),
+    let all = if too_many {
+        sum(frames.iter().copied().flatten())
+    } else {
+        Some(0.0)
     };
-    let rate = |signal| look.port.per_second(signal, Some(Index::Priority(priority)));
-    rate(all).or_else(|| rate(xoff))
+    let subject = Subject::of(EventKind::PauseOnLossyPriority, direction);
+    look.feed(board, subject, Sample::at(look.now, all), || {
+        [
+            ("frames_per_second", all.unwrap_or(0.0)),
+            ("priorities_with_pfc", f64::from(with_pfc)),
+        ]
+    });
+    for (priority, frames) in (0..8).zip(frames) {
+        let frames = match meant {
+            Some(meant) if meant & (1 << priority) != 0 => Some(0.0),
+            Some(_) => *frames,
+            None => None,
+        };
+        look.feed_now(board, subject.on(priority), frames, "frames_per_second");
+    }
 }
 
 fn detect_drops(look: Look<'_>, board: &mut Board) {
@@ -183,42 +186,38 @@ fn detect_drops(look: Look<'_>, board: &mut Board) {
         look.feed_now(
             board,
             Subject::of(EventKind::DropsOnLosslessPriority, Direction::Rx).on(priority),
-            &look.thresholds.drops_on_lossless_priority,
             drops.filter(|_| lossless),
             "drops_per_second",
         );
     }
 }
 
-fn detect_global(look: Look<'_>, board: &mut Board) {
-    for direction in DIRECTIONS {
-        let (all, xoff, enabled) = match direction {
-            Direction::Rx => (
-                Signal::PauseRxFrames,
-                Signal::PauseRxXoffFrames,
-                Signal::PauseRxEnabled,
-            ),
-            Direction::Tx => (
-                Signal::PauseTxFrames,
-                Signal::PauseTxXoffFrames,
-                Signal::PauseTxEnabled,
-            ),
-        };
-        let rate = |signal| look.port.per_second(signal, None);
-        let global = rate(all).or_else(|| rate(xoff)).map(|paused| {
-            if look.port.reading(enabled, None) == Some(0) {
-                return 0.0;
-            }
-            // Some NICs count PFC frames here as well, and do not say so.
-            let pfc = sum((0..8).filter_map(|priority| frames(look, direction, priority)));
-            (paused - pfc.unwrap_or(0.0)).max(0.0)
-        });
-        look.feed_now(
-            board,
-            Subject::of(EventKind::GlobalPause, direction),
-            &look.thresholds.global_pause,
-            global,
-            "frames_per_second",
-        );
-    }
+fn detect_global(look: Look<'_>, direction: Direction, frames: &Frames, board: &mut Board) {
+    let (all, xoff, enabled) = match direction {
+        Direction::Rx => (
+            Signal::PauseRxFrames,
+            Signal::PauseRxXoffFrames,
+            Signal::PauseRxEnabled,
+        ),
+        Direction::Tx => (
+            Signal::PauseTxFrames,
+            Signal::PauseTxXoffFrames,
+            Signal::PauseTxEnabled,
+        ),
+    };
+    let rate = |signal| look.port.per_second(signal, None);
+    let global = rate(all).or_else(|| rate(xoff)).map(|paused| {
+        if look.port.reading(enabled, None) == Some(0) {
+            return 0.0;
+        }
+        // Some NICs count PFC frames here as well, and do not say so.
+        let pfc = sum(frames.iter().copied().flatten());
+        (paused - pfc.unwrap_or(0.0)).max(0.0)
+    });
+    look.feed_now(
+        board,
+        Subject::of(EventKind::GlobalPause, direction),
+        global,
+        "frames_per_second",
+    );
 }

@@ -152,6 +152,16 @@ fn a_healthy_hour_is_silent() {
     assert!(server.told.is_empty(), "{:#?}", server.told);
 }
 
+#[test]
+#[ignore = "takes minutes: cargo test --release -p rocewatch-signals --test detect -- --ignored"]
+fn a_healthy_night_of_eight_ports_is_silent_on_every_nic() {
+    for nic in Nic::ALL {
+        let mut server = Server::new(setup(Scenario::Healthy, nic), FACTS);
+        server.play(8 * 3_600);
+        assert!(server.told.is_empty(), "{nic}: {:#?}", server.told);
+    }
+}
+
 /// Rows of five seconds: what takes longer than its cadence does not become a fault.
 #[test]
 fn a_healthy_week_is_silent() {
