@@ -28,9 +28,14 @@ fn can_be_run(config: &Config) {
     assert!(http::serves(&config.http));
     let sampling = &config.sampling;
     let intervals = SourceKind::ALL.map(|source| sampling.interval(source));
-    let others = [sampling.discovery, sampling.window, config.rings.span];
+    let others = [
+        sampling.discovery,
+        sampling.window,
+        config.rings.span,
+        config.archive.keep,
+    ];
     // Of the agent's arithmetic: a freshness of three intervals behind a start years ago, shares of time in the divisor.
-    for duration in intervals.into_iter().chain(others) {
+    for duration in intervals.into_iter().flatten().chain(others) {
         assert!(nanos(duration).checked_mul(100).is_some(), "{duration:?}");
     }
     for percent in [sampling.device_duty_percent, sampling.rtnl_duty_percent] {

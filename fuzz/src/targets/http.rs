@@ -43,7 +43,7 @@ static APP: LazyLock<Arc<App>> = LazyLock::new(|| {
     }
     Arc::new(App {
         agent,
-        exposition: Exposition::new(config.metrics, 0.0),
+        exposition: Exposition::new(config.metrics, 0.0, None),
         clock,
         kernel: None,
         not_live: None,

@@ -122,7 +122,7 @@ pub fn check(input: &[u8]) {
         sysfs.fill(input);
         let options = Options {
             sysfs: sysfs.directory.path().to_owned(),
-            every_statistic: false,
+            ..Options::default()
         };
         let kernel = Kernel::new(&options).expect("the tree is there");
         let ports = kernel.ports().expect("both classes are there");
