@@ -173,14 +173,7 @@ fn an_infiniband_port_is_not_read() {
 #[test]
 fn an_ethernet_port_has_a_link_and_no_rdma_counters() {
     let sysfs = Sysfs::new();
-    let device = sysfs.function(
-        "pci0000:00/0000:00:02.0/0000:01:00.0",
-        "ice",
-        "0x020000",
-        "0x8086",
-        0,
-    );
-    sysfs.netdev(&device, "eth0", 2, 0);
+    sysfs.ethernet();
     for source in [
         SourceKind::HwCounters,
         SourceKind::DeviceCounters,
@@ -267,14 +260,7 @@ fn temperatures_by_their_labels() {
 #[test]
 fn a_netdev_without_rdma_has_temperatures_too() {
     let sysfs = Sysfs::new();
-    let device = sysfs.function(
-        "pci0000:00/0000:00:02.0/0000:01:00.0",
-        "ice",
-        "0x020000",
-        "0x8086",
-        0,
-    );
-    sysfs.netdev(&device, "eth0", 2, 0);
+    sysfs.ethernet();
     sysfs.file("class/net/eth0/device/hwmon/hwmon0/temp1_input", "57000");
     let mut source = sysfs.active("eth0", SourceKind::Hwmon);
     assert_eq!(read(&mut *source), [("temp1".to_owned(), 57_000)]);

@@ -215,6 +215,18 @@ impl Sysfs {
         device
     }
 
+    /// `eth0` of ice, without RDMA.
+    pub(crate) fn ethernet(&self) {
+        let device = self.function(
+            "pci0000:00/0000:00:02.0/0000:01:00.0",
+            "ice",
+            "0x020000",
+            "0x8086",
+            0,
+        );
+        self.netdev(&device, "eth0", 2, 0);
+    }
+
     pub(crate) fn kernel(&self) -> Kernel {
         Kernel::new(&Options {
             sysfs: self.0.path().to_owned(),
