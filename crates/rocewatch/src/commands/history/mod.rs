@@ -131,7 +131,7 @@ fn span(options: &History, now: &Zoned) -> Result<Span, Failure> {
 
 fn cannot(options: &History, error: &OpenError) -> Failure {
     let remedy = match error {
-        OpenError::None(_) => {
+        OpenError::None(_) | OpenError::Io { .. } => {
             "; the daemon keeps one if it runs with --state DIR, in DIR/archive: name it with --archive"
         }
         _ => "",
