@@ -205,7 +205,6 @@ fn setup(rail: u8) -> PortSetup {
         default_tos: Some(106),
         link: LinkSetup {
             best_speed: Some(400_000_000_000),
-            best_lanes: Some(4),
             fec: Some(Fec::Rs),
         },
         pci: (0..4).map(hop).collect(),
