@@ -256,7 +256,7 @@ impl World {
                     source.watch_values(&view.signals);
                     source.look_at_read_times();
                 }
-                if source.watch_freshness(now) {
+                if source.watch_freshness(self.clock, now) {
                     view.signals.set_fresh(*kind, source.fresh);
                 }
                 fastest = fastest.min(source.interval());
