@@ -74,7 +74,11 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         .map_err(|error| Failure::Runtime(format!("cannot listen: {error}")))?;
     let hangup = on_signal(SignalKind::hangup())?;
     let end = end_of_daemon()?;
-    let agent = Agent::start(host, &config, uptime, clock).map_err(|error| {
+    let started = Agent::start(Arc::clone(&host), &config, uptime, clock).and_then(|mut agent| {
+        agent.examine(host, clock)?;
+        Ok(agent)
+    });
+    let agent = started.map_err(|error| {
         Failure::Runtime(format!(
             "cannot start a thread: {error}; raise the limit on threads (TasksMax, ulimit -u)"
         ))

@@ -7,9 +7,11 @@ mod check;
 mod duration;
 mod events;
 mod pattern;
+mod policy;
 
 pub(crate) use events::Events;
 pub(crate) use pattern::Pattern;
+pub(crate) use policy::Policy;
 
 use crate::failure::Failure;
 use crate::files;
@@ -41,6 +43,7 @@ pub(crate) struct Config {
     pub(crate) metrics: Metrics,
     pub(crate) http: Http,
     pub(crate) log: Log,
+    pub(crate) policy: Policy,
 }
 
 /// Which devices are watched. A device that is left out is never opened.
@@ -204,6 +207,7 @@ impl Default for Config {
             metrics: Metrics::default(),
             http: Http::default(),
             log: Log::default(),
+            policy: Policy::default(),
         }
     }
 }
@@ -333,6 +337,11 @@ impl Config {
         Ok(config)
     }
 
+    /// What the fabric is meant to be.
+    pub(crate) fn policy(&self) -> doctor::Policy {
+        self.policy.with(&self.events.lossless, self.events.expect_ecn)
+    }
+
     fn validate(&self) -> Result<(), String> {
         let mut problems = Vec::new();
         for source in SourceKind::ALL {
@@ -370,6 +379,7 @@ impl Config {
             problems.push("  http.max_connections: with 0 nobody could scrape".to_owned());
         }
         self.events.problems(&mut problems);
+        self.policy.problems(&mut problems);
         if problems.is_empty() {
             Ok(())
         } else {
