@@ -27,6 +27,7 @@ mod rdma;
 mod record;
 mod route;
 mod settings;
+mod signals;
 mod tree;
 mod verbs;
 
@@ -46,4 +47,5 @@ pub(crate) use kernel::Context;
 pub use kernel::{Kernel, Options, release};
 pub use limits::raise_descriptor_limit;
 pub use process::{Process, Usage};
+pub use signals::{Caught, Signals, send};
 pub(crate) use tree::Tree;

@@ -6,6 +6,7 @@
 use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Ports(Ports),
     /// Show every counter of a port: value, growth, unit and meaning.
     Counters(Counters),
+    /// Run a command, and tell what every port did meanwhile; ends with the command's exit status.
+    Watch(Watch),
     /// Write all that can be read of this server's NICs into a file, for a bug report or for a look elsewhere.
     Capture(Capture),
     /// Tell what happened: what was unlike the hour before, or every value, from the archive that the daemon keeps.
@@ -82,6 +85,26 @@ pub(crate) struct Counters {
     /// Show them again and again until interrupted.
     #[arg(long)]
     pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// Options of `watch`.
+#[derive(Debug, Args)]
+#[command(override_usage = "rocewatch watch [OPTIONS] -- COMMAND [ARGUMENT]...")]
+pub(crate) struct Watch {
+    /// The command, behind --.
+    #[arg(value_name = "COMMAND", required = true, last = true)]
+    pub(crate) command: Vec<OsString>,
+    /// Tell it in JSON. The report goes to standard error in any case: standard output is the command's.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the report into a file as well, in JSON, for --baseline.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Compare with an earlier run: where this one is worse and the command succeeded, end with status 123.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) source: Source,
 }

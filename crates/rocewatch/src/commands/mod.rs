@@ -8,6 +8,7 @@ mod explain;
 mod generate;
 mod history;
 mod ports;
+mod watch;
 
 use crate::cli::{Command, Demo, Run, Sim, Source};
 use crate::clock::Clock;
@@ -42,6 +43,10 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Ports(options) => {
             let host = host(&options.source, &linux::Options::default(), clock)?;
             ports::list(&host, options.json, clock)
+        }
+        Command::Watch(options) => {
+            let host = host(&options.source, &linux::Options::default(), clock)?;
+            watch::run(&host, &options, clock)
         }
     }
 }
