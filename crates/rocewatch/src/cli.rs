@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Counters(Counters),
     /// Run a command, and tell what every port did meanwhile; ends with the command's exit status.
     Watch(Watch),
+    /// Tell NCCL, UCX and gloo how to use this server's RoCE ports, as lines for a shell; or check what is set.
+    NcclEnv(NcclEnv),
     /// Write all that can be read of this server's NICs into a file, for a bug report or for a look elsewhere.
     Capture(Capture),
     /// Tell what happened: what was unlike the hour before, or every value, from the archive that the daemon keeps.
@@ -105,6 +107,22 @@ pub(crate) struct Watch {
     /// Compare with an earlier run: where this one is worse and the command succeeded, end with status 123.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// Options of `nccl-env`.
+#[derive(Debug, Args)]
+pub(crate) struct NcclEnv {
+    /// Compare what is set in this environment, or in NCCL's file, with what the NICs do. Ends with status 1 if something is wrong.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// The same of the environment that this process was started with.
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Option<u32>,
+    /// Print JSON for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) source: Source,
 }

@@ -7,6 +7,7 @@ mod daemon;
 mod explain;
 mod generate;
 mod history;
+mod nccl_env;
 mod ports;
 mod watch;
 
@@ -43,6 +44,10 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Ports(options) => {
             let host = host(&options.source, &linux::Options::default(), clock)?;
             ports::list(&host, options.json, clock)
+        }
+        Command::NcclEnv(options) => {
+            let host = host(&options.source, &linux::Options::default(), clock)?;
+            nccl_env::show(&host, &options, clock)
         }
         Command::Watch(options) => {
             let host = host(&options.source, &linux::Options::default(), clock)?;
