@@ -74,3 +74,73 @@ fn a_device_whose_events_are_followed_can_be_removed() {
         metrics.get("rocewatch_rdma_async_events_total", &labels) == Some(0.0)
     });
 }
+
+/// Two ends of `ib_send_bw` on the guest's two devices; the first is started by `with`.
+fn bandwidth_test(with: &str, options: &str) -> std::process::Output {
+    let script = format!(
+        "ib_send_bw -d rxe1 -x 1 {options} >/tmp/server 2>&1 & sleep 2; \
+         {with} ib_send_bw -d rxe0 -x 1 {options} 10.8.0.2; status=$?; wait; exit $status"
+    );
+    Command::new("sh")
+        .args(["-c", &script])
+        .output()
+        .expect("sh is there")
+}
+
+#[test]
+#[ignore = "runs in the guest: ./x vm"]
+fn watch_measures_real_traffic_and_leaves_the_output_to_the_command() {
+    let watch = format!(
+        "{} watch --json --save /tmp/run.json --",
+        support::binary().display()
+    );
+    let messages = 200;
+    let output = bandwidth_test(&watch, &format!("-n {messages} -s 4096"));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("BW average"),
+        "{told}"
+    );
+    let report: serde_json::Value =
+        serde_json::from_str(&told).expect("the report alone is on standard error");
+    let port = |device: &str| {
+        let ports = report["ports"].as_array().expect("ports are listed");
+        let port = ports.iter().find(|port| port["device"] == device);
+        port.unwrap_or_else(|| panic!("{device} is not in {told}"))
+            .clone()
+    };
+    // Each message is four packets of the default MTU of 1024 bytes; the other direction is acknowledgements.
+    let packets =
+        |device: &str, direction: &str| port(device)[direction]["rdma_packets"].as_f64().unwrap_or(-1.0);
+    let least = f64::from(messages) * 4.0;
+    assert!(
+        packets("rxe0", "tx") >= least && packets("rxe1", "rx") >= least,
+        "{told}"
+    );
+    assert!(
+        packets("rxe0", "rx") < least && packets("rxe1", "tx") < least,
+        "{told}"
+    );
+    eprintln!(
+        "{messages} messages: {} packets sent, {} received",
+        packets("rxe0", "tx"),
+        packets("rxe1", "rx")
+    );
+    // The same again, at most a tenth slower, is no regression; a tenth of it is one.
+    let mut faster: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string("/tmp/run.json").expect("saved")).expect("JSON");
+    for port in faster["ports"].as_array_mut().expect("ports") {
+        let packets = port["tx"]["rdma_packets"].as_f64().unwrap_or(0.0);
+        port["tx"]["rdma_packets"] = (packets * 100.0).into();
+    }
+    std::fs::write("/tmp/faster.json", faster.to_string()).expect("/tmp is writable");
+    let watch = format!(
+        "{} watch --baseline /tmp/faster.json --",
+        support::binary().display()
+    );
+    let output = bandwidth_test(&watch, &format!("-n {messages} -s 4096"));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(123), "{told}");
+    assert!(told.contains("sent in RDMA packets per second"), "{told}");
+}

@@ -21,6 +21,7 @@ mod module;
 mod netlink;
 mod number;
 mod pci;
+mod place;
 mod ports;
 mod process;
 mod processes;

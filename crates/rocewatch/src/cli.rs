@@ -221,6 +221,9 @@ pub(crate) struct Sim {
 /// Options of `ports`.
 #[derive(Debug, Args)]
 pub(crate) struct Ports {
+    /// Tell who holds queue pairs of each device instead: process, container, pod.
+    #[arg(long)]
+    pub(crate) who: bool,
     /// Print JSON for programs.
     #[arg(long)]
     pub(crate) json: bool,

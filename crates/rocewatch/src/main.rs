@@ -13,6 +13,7 @@ mod incident;
 mod logging;
 mod metrics;
 mod service;
+mod who;
 
 use std::process::ExitCode;
 

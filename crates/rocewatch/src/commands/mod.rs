@@ -43,7 +43,11 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         }
         Command::Ports(options) => {
             let host = host(&options.source, &linux::Options::default(), clock)?;
-            ports::list(&host, options.json, clock)
+            if options.who {
+                ports::who(&host, options.json)
+            } else {
+                ports::list(&host, options.json, clock)
+            }
         }
         Command::NcclEnv(options) => {
             let host = host(&options.source, &linux::Options::default(), clock)?;
@@ -132,6 +136,7 @@ fn host(source: &Source, options: &linux::Options, clock: Clock) -> Result<Arc<d
     }
     let options = linux::Options {
         sysfs: source.tree.sysfs.clone(),
+        procfs: source.tree.procfs.clone(),
         ..options.clone()
     };
     let kernel = linux::Kernel::new(&options).map_err(|why| no_sysfs(&why))?;
