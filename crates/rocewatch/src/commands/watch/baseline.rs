@@ -1,4 +1,4 @@
-//! A run beside an earlier one. What counts as worse is in `docs/watch.md`.
+//! A run beside an earlier one. What counts as worse is in `docs/jobs.md`.
 
 use super::report::{Comparison, Fault, Pause, PortReport, Regression, Report, SHAPE};
 use crate::failure::Failure;

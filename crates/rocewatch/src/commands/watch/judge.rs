@@ -1,6 +1,9 @@
-//! What of a run is worth saying. The numbers that decide are in `docs/watch.md`.
+//! What of a run is worth saying. The numbers that decide are in `docs/jobs.md`.
 
-use super::report::{Finding, FindingKind, Pause, PortReport, RailShare, Rails, Traffic, Verdict};
+use super::report::{
+    Explanation, Finding, FindingKind, Pause, PortReport, RailShare, Rails, Traffic, Verdict,
+};
+use doctor::{Policy, PortWindow};
 
 /// A port that never reached so much of its line for a second is said not to have, …
 const LINE_RATE: f64 = 0.8;
@@ -86,6 +89,27 @@ pub(super) fn verdict(ports: &[PortReport], findings: &[Finding]) -> Verdict {
         (true, true) => Verdict::Clean,
         (true, false) => Verdict::Findings,
     }
+}
+
+/// What two looks at each port mean, by the doctor's table of verdicts.
+pub(super) fn explanations(windows: &[PortWindow]) -> Vec<Explanation> {
+    let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let explain = |verdict: doctor::Verdict| Explanation {
+        check: verdict.check.id.to_owned(),
+        device: verdict.port.map(|port| port.device),
+        priority: verdict.priority,
+        confidence: verdict.confidence.as_str().to_owned(),
+        says: verdict.check.title.to_owned(),
+        evidence: verdict
+            .evidence
+            .iter()
+            .map(|evidence| format!("{}: {}", evidence.what, evidence.says))
+            .collect(),
+        otherwise: text(verdict.otherwise),
+        advice: verdict.check.advice.to_owned(),
+    };
+    let verdicts = doctor::verdicts(windows, &Policy::default());
+    verdicts.into_iter().map(explain).collect()
 }
 
 fn of_port(port: &PortReport) -> Vec<Finding> {

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::files;
 use child::Watched;
+use doctor::{Look, PortWindow};
 use jiff::Timestamp;
 use model::{Host, SourceKind};
 use observer::{Observer, View};
@@ -74,6 +75,7 @@ pub(super) fn run(host: &Arc<dyn Host>, options: &Watch, clock: Clock) -> Result
         seconds: run.seconds,
         exit_status: run.status,
         verdict: judge::verdict(&run.ports, &findings),
+        explanations: judge::explanations(&run.windows),
         baseline: earlier.map(|earlier| baseline::compare(&earlier, &run.ports, run.seconds)),
         ports: run.ports,
         rails,
@@ -101,12 +103,16 @@ struct Run {
     status: u8,
     seconds: f64,
     ports: Vec<PortReport>,
+    windows: Vec<PortWindow>,
     late: Vec<Finding>,
 }
 
 /// Watches the ports until the command has ended, and every counter has been read behind its end.
 fn follow(agent: &Agent, watched: &mut Watched, clock: Clock) -> Result<Run, Failure> {
-    let mut observer = Observer::begin(views(&agent.world()));
+    let (mut observer, before) = {
+        let world = agent.world();
+        (Observer::begin(views(&world)), looks(&world, clock))
+    };
     let began = clock.now();
     let mut due = began + nanos(LOOK);
     let status = loop {
@@ -127,8 +133,25 @@ fn follow(agent: &Agent, watched: &mut Watched, clock: Clock) -> Result<Run, Fai
         status,
         seconds,
         ports: observer.end(seconds),
+        windows: windows(&before, &looks(&world, clock)),
         late: late(&world, ended),
     })
+}
+
+fn looks(world: &World, clock: Clock) -> Vec<Look> {
+    let now = clock.now();
+    let look = |view: &PortView| Look::at(now, &view.port, &view.signals);
+    world.ports().map(look).collect()
+}
+
+/// What lies between two looks at each port.
+fn windows(before: &[Look], after: &[Look]) -> Vec<PortWindow> {
+    let between = |later: &Look| {
+        before
+            .iter()
+            .find_map(|earlier| PortWindow::between(earlier, later))
+    };
+    after.iter().filter_map(between).collect()
 }
 
 fn views(world: &World) -> impl Iterator<Item = View<'_>> {

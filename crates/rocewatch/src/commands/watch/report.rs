@@ -21,6 +21,8 @@ pub(super) struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rails: Option<Rails>,
     pub(super) findings: Vec<Finding>,
+    /// What the counters of the run mean taken together, by the doctor's table.
+    pub(super) explanations: Vec<Explanation>,
     pub(super) verdict: Verdict,
     /// How it compares with an earlier run, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,6 +145,24 @@ pub(super) enum FindingKind {
     CountersBeganAnew,
     PortGone,
     NotMeasured,
+}
+
+/// What counters mean taken together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Explanation {
+    /// The check of docs/checks.md.
+    pub(super) check: String,
+    /// Absent of the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) device: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) priority: Option<u8>,
+    pub(super) confidence: String,
+    pub(super) says: String,
+    pub(super) evidence: Vec<String>,
+    /// What else it could be.
+    pub(super) otherwise: Vec<String>,
+    pub(super) advice: String,
 }
 
 /// All in a word.

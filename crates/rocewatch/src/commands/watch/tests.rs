@@ -2,7 +2,8 @@
 
 use super::observer::{Observer, View};
 use super::report::{Finding, FindingKind, PortReport, Report, SHAPE, Verdict};
-use super::{baseline, judge, text};
+use super::{baseline, judge, text, windows};
+use doctor::Look;
 use model::{Host, Opened, Port, Read, Source, SourceKind};
 use ring::Window;
 use signals::{Options, PortSignals};
@@ -80,12 +81,19 @@ fn played(scenario: Scenario, seed: u64, after: u64, seconds: u32) -> Report {
     let mut rails: Vec<_> = ports.into_iter().map(|port| Rail::new(&host, port)).collect();
     clock.advance(Duration::from_secs(after));
     rails.iter_mut().for_each(|rail| rail.read(clock.now()));
+    let looks = |rails: &[Rail], now| -> Vec<Look> {
+        views(rails)
+            .map(|view| Look::at(now, view.port, view.signals))
+            .collect()
+    };
+    let before = looks(&rails, clock.now());
     let mut observer = Observer::begin(views(&rails));
     for _ in 0..seconds * 5 {
         clock.advance(TICK);
         rails.iter_mut().for_each(|rail| rail.read(clock.now()));
         observer.look(views(&rails));
     }
+    let windows = windows(&before, &looks(&rails, clock.now()));
     let seconds = f64::from(seconds);
     let ports = observer.end(seconds);
     let rails = judge::rails(&ports);
@@ -101,6 +109,7 @@ fn played(scenario: Scenario, seed: u64, after: u64, seconds: u32) -> Report {
         ports,
         rails,
         findings,
+        explanations: judge::explanations(&windows),
         baseline: None,
     }
 }
@@ -133,6 +142,7 @@ fn a_healthy_job_is_clean_and_its_rails_are_even() {
             assert!(bits < whole * 400e9 && bits > 0.95 * whole * 400e9, "{traffic:?}");
         }
     }
+    assert_eq!(report.explanations, []);
     let rails = report.rails.as_ref().expect("eight rails");
     assert_eq!((rails.carrying, rails.of, rails.unit.as_str()), (8, 8, "bytes"));
     assert!(rails.least.of_median > 0.95 && rails.most.of_median < 1.05);
@@ -152,6 +162,16 @@ fn each_trouble_is_found_on_the_port_that_has_it() {
             .iter()
             .any(|(kind, _)| *kind == FindingKind::Paused),
         "{kinds_of_storm:?}"
+    );
+    let explained = |report: &Report| {
+        let checks = report.explanations.iter();
+        let told = checks.map(|told| (told.check.clone(), told.device.clone().unwrap_or_default()));
+        told.collect::<Vec<_>>()
+    };
+    let text = text::write(&storm);
+    assert!(
+        !explained(&storm).is_empty() && text.contains("taken together"),
+        "{text}"
     );
     let ignored = played(Scenario::CnpIgnored, 1, 30, 20);
     assert!(says(&ignored, FindingKind::CnpIgnored).says.contains("ignored"));

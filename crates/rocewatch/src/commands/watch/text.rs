@@ -42,6 +42,23 @@ pub(super) fn write(report: &Report) -> String {
         let device = finding.device.as_deref().unwrap_or("node");
         let _ = writeln!(out, "    {device:<10} {}", finding.says);
     }
+    if !report.explanations.is_empty() {
+        out.push_str("\n  taken together (rocewatch doctor --explain NAME tells more):\n");
+    }
+    for explanation in &report.explanations {
+        let device = explanation.device.as_deref().unwrap_or("node");
+        let priority = explanation
+            .priority
+            .map_or_else(String::new, |priority| format!(" on priority {priority}"));
+        let _ = writeln!(
+            out,
+            "    {device:<10} {}{priority} ({}, confidence {}): {}",
+            explanation.says,
+            explanation.check,
+            explanation.confidence,
+            explanation.evidence.join(", ")
+        );
+    }
     if let Some(baseline) = &report.baseline {
         let _ = match baseline.regressions.len() {
             0 => writeln!(out, "\n  no worse than the run of {}", baseline.with),
