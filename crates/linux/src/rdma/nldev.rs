@@ -547,10 +547,22 @@ pub(super) mod tests {
             for payload in [&bytes[..], &attribute(HWCOUNTERS, &bytes), &nested] {
                 prop_assert!(optional(payload).len() <= payload.len());
                 let _ = queue_pair_mode(payload);
+                let _ = queue_pair_count(payload);
                 if let Some(counters) = counters(payload) {
                     prop_assert!(counters.map(|(name, _)| name.len()).sum::<usize>() <= payload.len());
                 }
             }
+        }
+
+        #[test]
+        fn any_bytes_in_place_of_queue_pairs_do_no_harm(bytes: Vec<u8>) {
+            let nested = nest(RES_QP, RES_QP_ENTRY, std::slice::from_ref(&bytes));
+            let connected = nest(RES_CM_ID, RES_CM_ID_ENTRY, &[attribute(RES_DST_ADDR, &bytes)]);
+            for payload in [&bytes[..], &attribute(RES_QP, &bytes), &nested, &connected] {
+                prop_assert!(queue_pairs(payload).len() <= payload.len());
+                prop_assert_eq!(connections(payload).count(), 0);
+            }
+            let _ = socket_address(&bytes);
         }
 
         #[test]
