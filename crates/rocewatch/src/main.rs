@@ -15,6 +15,7 @@ mod metrics;
 mod report;
 mod service;
 mod shown;
+mod who;
 
 use std::process::ExitCode;
 

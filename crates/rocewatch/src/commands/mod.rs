@@ -9,7 +9,9 @@ mod explain;
 mod generate;
 mod history;
 mod incidents;
+mod nccl_env;
 mod ports;
+mod watch;
 
 use crate::cli::{Command, Demo, Run, Sim, Source};
 use crate::clock::Clock;
@@ -53,7 +55,19 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         }
         Command::Ports(options) => {
             let host = host(&options.source, &linux::Options::default(), clock)?;
-            ports::list(&host, options.json, clock)
+            if options.who {
+                ports::who(&host, options.json)
+            } else {
+                ports::list(&host, options.json, clock)
+            }
+        }
+        Command::NcclEnv(options) => {
+            let host = host(&options.source, &linux::Options::default(), clock)?;
+            nccl_env::show(&host, &options, clock)
+        }
+        Command::Watch(options) => {
+            let host = host(&options.source, &linux::Options::default(), clock)?;
+            watch::run(&host, &options, clock)
         }
     }
 }
@@ -134,6 +148,7 @@ fn host(source: &Source, options: &linux::Options, clock: Clock) -> Result<Arc<d
     }
     let options = linux::Options {
         sysfs: source.tree.sysfs.clone(),
+        procfs: source.tree.procfs.clone(),
         ..options.clone()
     };
     let kernel = linux::Kernel::new(&options).map_err(|why| no_sysfs(&why))?;
