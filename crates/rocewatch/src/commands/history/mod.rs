@@ -2,6 +2,8 @@
 
 mod course;
 mod moved;
+mod openmetrics;
+mod parquet;
 mod points;
 mod table;
 mod time;
@@ -13,10 +15,14 @@ use archive::{Archive, OpenError, TrackSpan};
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 use model::Column;
+use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write as _};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;
+
+/// Standard output.
+type Out<'a> = BufWriter<StdoutLock<'a>>;
 
 /// A time, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug)]
@@ -84,18 +90,56 @@ pub(super) fn show(options: &History, now: i64) -> Result<(), Failure> {
     if !all.iter().any(|found| wanted.track(found)) {
         return Err(unknown_port(&all, options));
     }
-    let text = match options.format {
-        HistoryFormat::Table if options.what_moved => moved::write(&archive, &tracks, span, &zone),
-        HistoryFormat::Table => table::write(&archive, &tracks, span.within(&tracks), options.all, &zone),
-        HistoryFormat::Csv => points::csv(&points::series(&archive, &tracks, &wanted, span, step(options))),
-        HistoryFormat::Json => {
-            let series = points::series(&archive, &tracks, &wanted, span, step(options));
-            serde_json::to_string_pretty(&series)
-                .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?
-                + "\n"
+    let step = step(options);
+    match options.format {
+        HistoryFormat::Table if options.what_moved => print(&moved::write(&archive, &tracks, span, &zone)),
+        HistoryFormat::Table => {
+            let span = span.within(&tracks);
+            print(&table::write(&archive, &tracks, span, options.all, &zone))
         }
-    };
-    print(&text)
+        HistoryFormat::Csv => stream(|out| {
+            out.write_all(points::CSV_HEAD.as_bytes())?;
+            points::each(&archive, &tracks, &wanted, span, step, |series| {
+                out.write_all(points::csv(&series).as_bytes())
+            })
+        }),
+        HistoryFormat::Json => {
+            let series = points::series(&archive, &tracks, &wanted, span, step);
+            let text = serde_json::to_string_pretty(&series)
+                .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?;
+            print(&(text + "\n"))
+        }
+        HistoryFormat::Parquet if io::stdout().is_terminal() => Err(Failure::Usage(
+            "Parquet is no text: redirect it to a file, as in > history.parquet".to_owned(),
+        )),
+        HistoryFormat::Parquet => stream(|out| {
+            let mut file = parquet::File::new(out)?;
+            points::each(&archive, &tracks, &wanted, span, step, |series| {
+                file.push(&series)
+            })?;
+            file.finish()
+        }),
+        HistoryFormat::Openmetrics => stream(|out| {
+            let view = openmetrics::View {
+                archive: &archive,
+                wanted: &wanted,
+                span,
+                step,
+            };
+            openmetrics::write(view, &tracks, out)
+        }),
+    }
+}
+
+/// Lets `write` write to standard output as it goes. A closed pipe (`| head`) is no failure.
+fn stream(write: impl FnOnce(&mut Out<'_>) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Runtime(format!("cannot write the answer: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn step(options: &History) -> NonZeroU64 {
