@@ -43,18 +43,13 @@ pub(super) fn write(
     let Some(first) = all.first().map(|departure| departure.at) else {
         return format!("Nothing left the range of the {}.\n", before::words(before));
     };
-    let zone_name = time::zoned(first, zone).strftime("%Z").to_string();
     let mut out = format!(
         "{:<24} {:>9}  {:<22} {:<34} {:>12}  usual per second\n",
-        format!("time ({zone_name})"),
-        "after",
-        "port",
-        "counter",
-        "per second"
+        "time", "after", "port", "counter", "per second"
     );
     for departure in all {
         let shown = time::zoned(departure.at, zone)
-            .strftime("%Y-%m-%d %H:%M:%S")
+            .strftime("%Y-%m-%d %H:%M:%S %Z")
             .to_string();
         let delay = departure.at.abs_diff(first) / SECOND;
         let place = format!(
