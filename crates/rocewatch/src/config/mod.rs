@@ -5,8 +5,10 @@
 
 mod check;
 mod duration;
+mod events;
 mod pattern;
 
+pub(crate) use events::Events;
 pub(crate) use pattern::Pattern;
 
 use crate::failure::Failure;
@@ -35,6 +37,7 @@ pub(crate) struct Config {
     pub(crate) sampling: Sampling,
     pub(crate) rings: Rings,
     pub(crate) archive: Archive,
+    pub(crate) events: Events,
     pub(crate) metrics: Metrics,
     pub(crate) http: Http,
     pub(crate) log: Log,
@@ -108,6 +111,8 @@ pub(crate) struct Archive {
     pub(crate) keep: Duration,
     /// No more than this on disk.
     pub(crate) max_mib: u32,
+    /// The same for the full-rate rows of incidents, which are kept beside it.
+    pub(crate) incidents_max_mib: u32,
 }
 
 impl Default for Archive {
@@ -115,6 +120,7 @@ impl Default for Archive {
         Self {
             keep: Duration::from_secs(7 * 24 * 60 * 60),
             max_mib: 2048,
+            incidents_max_mib: 512,
         }
     }
 }
@@ -193,6 +199,7 @@ impl Default for Config {
             devices: Devices::default(),
             sampling: Sampling::default(),
             archive: Archive::default(),
+            events: Events::default(),
             rings: Rings::default(),
             metrics: Metrics::default(),
             http: Http::default(),
@@ -362,6 +369,7 @@ impl Config {
         if self.http.max_connections == 0 {
             problems.push("  http.max_connections: with 0 nobody could scrape".to_owned());
         }
+        self.events.problems(&mut problems);
         if problems.is_empty() {
             Ok(())
         } else {

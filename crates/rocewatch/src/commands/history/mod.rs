@@ -17,6 +17,7 @@ use jiff::tz::TimeZone;
 use model::Column;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::num::NonZeroU64;
+use std::path::Path;
 use std::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;
@@ -78,7 +79,7 @@ pub(super) fn show(options: &History, now: i64) -> Result<(), Failure> {
     }
     let zone = TimeZone::system();
     let span = span(options, &time::zoned(now, &zone))?;
-    let archive = Archive::open(&options.archive).map_err(|error| cannot(options, &error))?;
+    let archive = open(&options.archive)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let written = Asked::new(&archive, options, span, zone)?.write(&mut out);
     match written.and_then(|()| out.flush()) {
@@ -210,17 +211,20 @@ pub(super) fn span(options: &History, now: &Zoned) -> Result<Span, Failure> {
     }
 }
 
-fn cannot(options: &History, error: &OpenError) -> Failure {
-    let remedy = match error {
-        OpenError::None(_) | OpenError::Io { .. } => {
-            "; the daemon keeps one if it runs with --state DIR, in DIR/archive: name it with --archive"
-        }
-        _ => "",
-    };
-    Failure::Runtime(format!(
-        "cannot read the archive in {}: {error}{remedy}",
-        options.archive.display()
-    ))
+/// Opens an archive to look things up.
+pub(super) fn open(folder: &Path) -> Result<Archive, Failure> {
+    Archive::open(folder).map_err(|error| {
+        let remedy = match error {
+            OpenError::None(_) | OpenError::Io { .. } => {
+                "; the daemon keeps one if it runs with --state DIR, in DIR/archive: name it with --archive"
+            }
+            _ => "",
+        };
+        Failure::Runtime(format!(
+            "cannot read the archive in {}: {error}{remedy}",
+            folder.display()
+        ))
+    })
 }
 
 fn unknown_port(all: &[TrackSpan], options: &History) -> Failure {
