@@ -307,10 +307,10 @@ pub(crate) struct History {
     /// Of this port alone: RDMA device, netdev or PCI address.
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<String>,
-    /// CSV and JSON: of this counter or signal alone, as in rx_prio3_pause or pfc.rx_frames.
+    /// But for tables: of this counter or signal alone, as in rx_prio3_pause or pfc.rx_frames.
     #[arg(long, value_name = "NAME")]
     pub(crate) signal: Option<String>,
-    /// CSV and JSON: one value in so long [default: 1s].
+    /// But for tables: one value in so long [default: 1s].
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) step: Option<Duration>,
     /// Table: every counter that left the range of the hour before, in the order in which they did.
@@ -402,6 +402,10 @@ pub(crate) enum HistoryFormat {
     Csv,
     /// Every value, by counter.
     Json,
+    /// Every value as a row, for DuckDB, pandas and the like; to a file.
+    Parquet,
+    /// The series of /metrics with their times, for promtool tsdb create-blocks-from openmetrics.
+    Openmetrics,
 }
 
 /// Options of `capture`.
