@@ -10,6 +10,7 @@ mod files;
 mod http;
 mod logging;
 mod metrics;
+mod sandbox;
 mod service;
 
 use std::process::ExitCode;

@@ -31,6 +31,8 @@ const LEAST_DUTY_PERCENT: f64 = 0.001;
 pub(crate) struct Config {
     /// Address of `/metrics` and the API.
     pub(crate) listen: SocketAddr,
+    /// The daemon locks itself in, as far as the kernel's Landlock goes.
+    pub(crate) sandbox: bool,
     pub(crate) devices: Devices,
     pub(crate) sampling: Sampling,
     pub(crate) rings: Rings,
@@ -190,6 +192,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: DEFAULT_LISTEN,
+            sandbox: true,
             devices: Devices::default(),
             sampling: Sampling::default(),
             archive: Archive::default(),
