@@ -112,7 +112,9 @@ fn asking() -> BitFlags<AccessFs> {
 
 fn version(status: &LandlockStatus) -> String {
     match status {
-        LandlockStatus::NotImplemented => "this kernel has no Landlock".to_owned(),
+        LandlockStatus::NotImplemented => {
+            "this kernel has no Landlock, or a filter of system calls hides it".to_owned()
+        }
         LandlockStatus::NotEnabled => "Landlock is not enabled on this machine".to_owned(),
         LandlockStatus::Available { effective_abi, .. } => format!("version {effective_abi}"),
     }
@@ -250,9 +252,6 @@ mod tests {
             write: vec!["/var/lib/rocewatch".into()],
             devices: Vec::new(),
         };
-        assert_eq!(
-            grants.to_string(),
-            "reads /sys, /proc; writes /var/lib/rocewatch"
-        );
+        assert_eq!(grants.to_string(), "reads /sys, /proc; writes /var/lib/rocewatch");
     }
 }

@@ -144,10 +144,14 @@ fn grants(trees: Vec<PathBuf>, config_file: Option<&Path>, serve: &Serve, config
     // Its own CPU time and descriptors.
     grants.read.push("/proc".into());
     grants.read.dedup();
-    grants.read.extend(config_file.into_iter().flat_map(sandbox::folders_of));
+    grants
+        .read
+        .extend(config_file.into_iter().flat_map(sandbox::folders_of));
     if config.sampling.verbs.is_some() {
         // The library and its providers are loaded when the first device is opened; they are named in /etc.
-        grants.read.extend(["/usr", "/lib", "/lib64", "/etc"].map(PathBuf::from));
+        grants
+            .read
+            .extend(["/usr", "/lib", "/lib64", "/etc"].map(PathBuf::from));
         grants.devices.push("/dev/infiniband".into());
     }
     grants
@@ -250,7 +254,9 @@ async fn reload_on(
                     tracing::warn!("sandbox is taken up at the next start");
                 }
                 if config.sampling.verbs.is_some() && started_with.sampling.verbs.is_none() {
-                    tracing::warn!("sampling.verbs is taken up at the next start: the sandbox has no place for it yet");
+                    tracing::warn!(
+                        "sampling.verbs is taken up at the next start: the sandbox has no place for it yet"
+                    );
                 }
                 log.set_level(config.log.level);
                 app.agent.reconfigure(&config);
