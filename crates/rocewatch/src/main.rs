@@ -5,13 +5,17 @@ mod cli;
 mod clock;
 mod commands;
 mod config;
+mod event;
 mod failure;
 mod files;
 mod http;
+mod incident;
 mod logging;
 mod metrics;
+mod report;
 mod sandbox;
 mod service;
+mod shown;
 
 use std::process::ExitCode;
 

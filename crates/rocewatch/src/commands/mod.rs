@@ -7,6 +7,7 @@ mod daemon;
 mod explain;
 mod generate;
 mod history;
+mod incidents;
 mod ports;
 
 use crate::cli::{Command, Demo, Run, Sim, Source};
@@ -33,6 +34,9 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         }
         Command::Capture(options) => capture::take(&options, clock),
         Command::History(options) => history::show(&options, clock.wall()),
+        Command::Events(options) => incidents::events(&options, clock.wall()),
+        Command::Incidents(options) => incidents::list(&options),
+        Command::Incident(what) => incidents::one(&what),
         Command::Explain(options) => explain::explain(&options.name),
         Command::Generate(what) => generate::generate(&what),
         Command::CheckConfig(options) => {
@@ -63,6 +67,7 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
         trees: vec![source.tree.sysfs.clone(), source.tree.procfs.clone()],
         serve: options.serve,
         kernel: linux::release(&source.tree.procfs).filter(|_| !replayed),
+        uptime: linux::uptime(&source.tree.procfs).filter(|_| !replayed),
         not_live: replayed.then(|| "The numbers are those of a capture, not of this machine.".to_owned()),
         clock,
     })
@@ -88,6 +93,7 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
         trees: Vec::new(),
         serve: options.serve,
         kernel: None,
+        uptime: None,
         not_live: Some(notice),
         clock,
     })

@@ -1,5 +1,7 @@
 {{- define "rocewatch.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end | trunc 52 | trimSuffix "-" }}
+{{- $name := printf "%s-%s" .Release.Name .Chart.Name }}
+{{- if contains .Chart.Name .Release.Name }}{{ $name = .Release.Name }}{{ end }}
+{{- $name | trunc 42 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "rocewatch.selector" -}}
