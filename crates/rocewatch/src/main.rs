@@ -13,6 +13,7 @@ mod incident;
 mod logging;
 mod metrics;
 mod report;
+mod sandbox;
 mod service;
 mod shown;
 mod who;

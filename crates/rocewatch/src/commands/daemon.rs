@@ -9,6 +9,7 @@ use crate::files;
 use crate::http::{self, App};
 use crate::logging;
 use crate::metrics::Exposition;
+use crate::sandbox::{self, Grants, Sandbox};
 use crate::service;
 use model::Host;
 use std::future::Future;
@@ -31,6 +32,8 @@ pub(super) struct Daemon {
     pub(super) config: Config,
     pub(super) config_file: Option<PathBuf>,
     pub(super) serve: Serve,
+    /// Where the host reads files.
+    pub(super) trees: Vec<PathBuf>,
     /// Release of the kernel that is watched.
     pub(super) kernel: Option<String>,
     /// For how long the node that is watched has been up, in nanoseconds.
@@ -60,6 +63,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         mut config,
         config_file,
         serve,
+        trees,
         kernel,
         uptime,
         not_live,
@@ -74,6 +78,11 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         .map_err(|error| Failure::Runtime(format!("cannot listen: {error}")))?;
     let hangup = on_signal(SignalKind::hangup())?;
     let end = end_of_daemon()?;
+    let sandbox = if config.sandbox {
+        sandbox::enter(&grants(trees, config_file.as_deref(), &serve, &config))
+    } else {
+        Sandbox::Off
+    };
     let started = Agent::start(Arc::clone(&host), &config, uptime, clock).and_then(|mut agent| {
         agent.examine(host, clock)?;
         Ok(agent)
@@ -113,6 +122,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         clock,
         kernel,
         not_live,
+        sandbox: sandbox.as_str(),
     });
     let router = http::router(Arc::clone(&app), &limits);
     let started_with = config.clone();
@@ -128,6 +138,30 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     }
     tracing::info!("ending");
     Ok(())
+}
+
+/// What the daemon opens after it has started: the kernel's files as devices come and go, its configuration when it is to
+/// be read again, its archive, and what libibverbs needs.
+fn grants(trees: Vec<PathBuf>, config_file: Option<&Path>, serve: &Serve, config: &Config) -> Grants {
+    let mut grants = Grants {
+        read: trees,
+        write: serve.state.iter().cloned().collect(),
+        devices: Vec::new(),
+    };
+    // Its own CPU time and descriptors.
+    grants.read.push("/proc".into());
+    grants.read.dedup();
+    grants
+        .read
+        .extend(config_file.into_iter().flat_map(sandbox::folders_of));
+    if config.sampling.verbs.is_some() {
+        // The library and its providers are loaded when the first device is opened; they are named in /etc.
+        grants
+            .read
+            .extend(["/usr", "/lib", "/lib64", "/etc"].map(PathBuf::from));
+        grants.devices.push("/dev/infiniband".into());
+    }
+    grants
 }
 
 /// Opens the archive in the directory of the daemon's state.
@@ -228,6 +262,14 @@ async fn reload_on(
                 }
                 if config.sampling.optional_counters != started_with.sampling.optional_counters {
                     tracing::warn!("sampling.optional_counters is taken up at the next start");
+                }
+                if config.sandbox != started_with.sandbox {
+                    tracing::warn!("sandbox is taken up at the next start");
+                }
+                if config.sampling.verbs.is_some() && started_with.sampling.verbs.is_none() {
+                    tracing::warn!(
+                        "sampling.verbs is taken up at the next start: the sandbox has no place for it yet"
+                    );
                 }
                 log.set_level(config.log.level);
                 app.agent.reconfigure(&config);

@@ -35,6 +35,8 @@ const LEAST_DUTY_PERCENT: f64 = 0.001;
 pub(crate) struct Config {
     /// Address of `/metrics` and the API.
     pub(crate) listen: SocketAddr,
+    /// The daemon locks itself in, as far as the kernel's Landlock goes.
+    pub(crate) sandbox: bool,
     pub(crate) devices: Devices,
     pub(crate) sampling: Sampling,
     pub(crate) rings: Rings,
@@ -199,6 +201,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: DEFAULT_LISTEN,
+            sandbox: true,
             devices: Devices::default(),
             sampling: Sampling::default(),
             archive: Archive::default(),
@@ -408,6 +411,41 @@ mod tests {
     #[test]
     fn an_empty_file_is_the_default() {
         assert_eq!(Config::parse(""), Ok(Config::default()));
+    }
+
+    /// What packages install as `/etc/rocewatch/rocewatch.toml`.
+    const PACKAGED: &str = include_str!("../../../../packaging/rocewatch.toml");
+
+    /// Names of all keys that hold a value, as in `sampling.ethtool`.
+    fn keys(table: &toml::Table, path: &str, found: &mut Vec<String>) {
+        for (key, value) in table {
+            match value {
+                toml::Value::Table(inner) => keys(inner, &format!("{path}{key}."), found),
+                _ => found.push(format!("{path}{key}")),
+            }
+        }
+    }
+
+    #[test]
+    fn the_packaged_file_has_every_key_with_its_default_and_its_meaning() {
+        assert_eq!(Config::parse(PACKAGED), Ok(Config::default()));
+
+        let is_key = |line: &str| line.starts_with(|first: char| first.is_ascii_lowercase());
+        let spelt_out: Vec<_> = PACKAGED
+            .lines()
+            .map(|line| line.strip_prefix('#').filter(|rest| is_key(rest)).unwrap_or(line))
+            .collect();
+        let text = spelt_out.join("\n");
+        assert_eq!(Config::parse(&text), Ok(Config::default()));
+
+        let (mut given, mut known) = (Vec::new(), Vec::new());
+        keys(&text.parse().unwrap(), "", &mut given);
+        keys(&toml::Table::try_from(Config::default()).unwrap(), "", &mut known);
+        assert_eq!(given, known, "packaging/rocewatch.toml lists each key once");
+
+        for pair in spelt_out.windows(2).filter(|pair| is_key(pair[1])) {
+            assert!(pair[0].starts_with("# "), "no word on {}", pair[1]);
+        }
     }
 
     #[test]

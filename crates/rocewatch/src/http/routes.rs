@@ -31,6 +31,8 @@ pub(crate) struct App {
     pub(crate) kernel: Option<String>,
     /// Said wherever a person looks, if the numbers are not real.
     pub(crate) not_live: Option<String>,
+    /// How far the daemon is locked in.
+    pub(crate) sandbox: &'static str,
 }
 
 /// All paths, with their limits.
@@ -103,6 +105,7 @@ async fn status(State(app): State<Arc<App>>) -> Json<api::Status> {
     let facts = api::AgentFacts {
         kernel: app.kernel.clone(),
         not_live: app.not_live.clone(),
+        sandbox: app.sandbox,
     };
     Json(api::Status::of(&app.agent.world(), app.clock, facts))
 }
