@@ -138,6 +138,7 @@ fn promtool_finds_nothing_but_what_the_contract_sets() {
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
 }
 
+const NO_WEB_CONFIG: &str = "neither TLS nor passwords were asked for";
 const NO_STATE: &str = "without --state there is no archive";
 
 /// Families that the simulated mlx5 server does not show, and why.
@@ -174,6 +175,8 @@ const NOT_IN_THE_DEMO: [(&str, &str); 28] = [
     ("module_tx_bias_amperes", "modules are read only where asked for"),
     ("optical_power_watts", "modules are read only where asked for"),
     ("rdma_async_events", "libibverbs is used only where asked for"),
+    ("web_config_reloads", NO_WEB_CONFIG),
+    ("tls_refused", NO_WEB_CONFIG),
     ("archive_bytes", NO_STATE),
     ("archive_oldest_seconds", NO_STATE),
     ("archive_paused", NO_STATE),

@@ -1,6 +1,7 @@
 //! The one place where the agent reads files of its own. The kernel's files are read in crate `linux`.
 
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Makes sure that there is a directory.
@@ -13,6 +14,34 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
 #[allow(clippy::disallowed_methods)] // this is the place
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     std::fs::read_to_string(path)
+}
+
+/// A file's bytes.
+#[allow(clippy::disallowed_methods)] // this is the place
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    std::fs::read(path)
+}
+
+/// What tells one content of a file from the next without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// Of the file as it is now; `None` if there is none.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        let data = std::fs::metadata(path).ok()?;
+        Some(Self {
+            file: (data.dev(), data.ino()),
+            size: data.size(),
+            modified: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        })
+    }
 }
 
 /// Writes a file anew.

@@ -11,6 +11,7 @@ mod http;
 mod logging;
 mod metrics;
 mod service;
+mod web;
 
 use std::process::ExitCode;
 

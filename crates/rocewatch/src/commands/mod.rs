@@ -15,6 +15,7 @@ use crate::config::{Config, Raw};
 use crate::failure::Failure;
 use model::Host;
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Does what the command line asks.
@@ -35,8 +36,15 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::History(options) => history::show(&options, clock.wall()),
         Command::Explain(options) => explain::explain(&options.name),
         Command::Generate(what) => generate::generate(&what),
+        Command::CheckConfig(options) if is_web_config(&options.file) => {
+            crate::web::check(&options.file, clock)?;
+            print(&format!("{} is in order\n", options.file.display()))
+        }
         Command::CheckConfig(options) => {
-            Config::load(Some(&options.file))?;
+            let config = Config::load(Some(&options.file))?;
+            if let Some(file) = config.http.web_config() {
+                crate::web::check(file, clock)?;
+            }
             print(&format!("{} is in order\n", options.file.display()))
         }
         Command::Ports(options) => {
@@ -44,6 +52,12 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
             ports::list(&host, options.json, clock)
         }
     }
+}
+
+/// True of a `web.yml`; the configuration itself is TOML.
+fn is_web_config(file: &Path) -> bool {
+    file.extension()
+        .is_some_and(|extension| extension == "yml" || extension == "yaml")
 }
 
 fn run(options: Run, clock: Clock) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ mod check;
 mod duration;
 mod pattern;
 
+pub(crate) use check::suggestion;
 pub(crate) use pattern::Pattern;
 
 use crate::failure::Failure;
@@ -14,7 +15,7 @@ use crate::files;
 use model::SourceKind;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Loopback, since the numbers tell about the cluster; and a port that no exporter has: 9100 to 9999 of the public
@@ -154,6 +155,15 @@ pub(crate) struct Http {
     /// How long an answer may take.
     #[serde(with = "duration")]
     pub(crate) request_timeout: Duration,
+    /// TLS and passwords, in the format of exporter-toolkit. Empty: neither.
+    pub(crate) web_config: PathBuf,
+}
+
+impl Http {
+    /// The file with TLS and passwords, if there is to be one.
+    pub(crate) fn web_config(&self) -> Option<&Path> {
+        (!self.web_config.as_os_str().is_empty()).then_some(&self.web_config)
+    }
 }
 
 /// What is logged and how.
@@ -247,6 +257,7 @@ impl Default for Http {
             max_connections: 64,
             header_timeout: Duration::from_secs(30),
             request_timeout: Duration::from_secs(10),
+            web_config: PathBuf::new(),
         }
     }
 }
@@ -444,7 +455,9 @@ mod tests {
     fn a_key_like_none_lists_what_there_is() {
         let text = problems("[http]\nzzzzzz = 1\n");
         assert!(
-            text.contains("known here are `header_timeout`, `max_connections`, `request_timeout`"),
+            text.contains(
+                "known here are `header_timeout`, `max_connections`, `request_timeout`, `web_config`"
+            ),
             "{text}"
         );
     }

@@ -5,6 +5,7 @@ use crate::agent::Agent;
 use crate::clock::Clock;
 use crate::config::Http;
 use crate::metrics::{Encoding, Exposition, Format};
+use crate::web::{self, Web};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -30,18 +31,25 @@ pub(crate) struct App {
     pub(crate) kernel: Option<String>,
     /// Said wherever a person looks, if the numbers are not real.
     pub(crate) not_live: Option<String>,
+    /// TLS and passwords, if they are asked for.
+    pub(crate) web: Option<Arc<Web>>,
 }
 
 /// All paths, with their limits.
 pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
-    Router::new()
+    let router = Router::new()
         .route("/", get(landing))
         .route("/metrics", get(metrics))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/api/v1/status", get(status))
         .route("/api/v1/ports", get(ports))
-        .fallback(unknown)
+        .fallback(unknown);
+    let router = match &app.web {
+        Some(web) => router.layer(middleware::from_fn_with_state(Arc::clone(web), web::guard)),
+        None => router,
+    };
+    router
         .layer(middleware::from_fn_with_state(Arc::clone(&app), count))
         .layer(TimeoutLayer::with_status_code(
             StatusCode::SERVICE_UNAVAILABLE,
