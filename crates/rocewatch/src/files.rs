@@ -1,6 +1,6 @@
 //! The one place where the agent reads files of its own. The kernel's files are read in crate `linux`.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -48,6 +48,37 @@ impl Stamp {
 #[allow(clippy::disallowed_methods)] // this is the place
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     std::fs::write(path, content)
+}
+
+/// How the names end of files that [`write_whole`] was interrupted in.
+pub(crate) const UNFINISHED: &str = ".new";
+
+/// Writes a file so that, whenever the process ends, it is there as a whole or not at all.
+#[allow(clippy::disallowed_methods)] // this is the place
+pub(crate) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = std::fs::File::create(&new)?;
+    file.write_all(content)?;
+    file.sync_data()?;
+    std::fs::rename(new, path)
+}
+
+/// Removes a file.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)
+}
+
+/// Names and sizes of what is in a folder.
+#[allow(clippy::disallowed_methods)] // this is the place
+pub(crate) fn list(folder: &Path) -> io::Result<Vec<(String, u64)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if let Ok(name) = entry.file_name().into_string() {
+            found.push((name, entry.metadata()?.len()));
+        }
+    }
+    Ok(found)
 }
 
 /// The node's name; `None` if it cannot be read.

@@ -12,6 +12,7 @@ mod http;
 mod incident;
 mod logging;
 mod metrics;
+mod push;
 mod service;
 mod web;
 

@@ -9,6 +9,7 @@ use crate::files;
 use crate::http::{self, App};
 use crate::logging;
 use crate::metrics::Exposition;
+use crate::push::Push;
 use crate::service;
 use crate::web::Web;
 use model::Host;
@@ -72,6 +73,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     config.http.web_config = serve.web_config.unwrap_or(config.http.web_config);
     let web = config.http.web_config().map(|file| Web::open(file, clock));
     let web = web.transpose()?.map(Arc::new);
+    let push = Push::prepare(&config, serve.state.as_deref())?;
     let listener = http::bind(config.listen).await?;
     let address = listener
         .local_addr()
@@ -115,6 +117,9 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     if let Some(web) = &web {
         exposition.own().show(web.collectors());
     }
+    if let Some(push) = &push {
+        exposition.own().show(push.collectors());
+    }
     let app = Arc::new(App {
         agent,
         exposition,
@@ -125,6 +130,9 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     });
     let router = http::router(Arc::clone(&app), &limits);
     let started_with = config.clone();
+    if let Some(push) = push {
+        push.start(&app, &config, clock);
+    }
     tokio::spawn(announce_ready(Arc::clone(&app)));
     tokio::spawn(reload_on(hangup, config_file, config, log, Arc::clone(&app)));
     http::serve(listener, router, &limits, web, end).await;
@@ -238,6 +246,9 @@ async fn reload_on(
                     tracing::warn!(
                         "http.web_config is taken up at the next start; what that file says, at once"
                     );
+                }
+                if config.notify != started_with.notify || config.remote_write != started_with.remote_write {
+                    tracing::warn!("notify and remote_write are taken up at the next start");
                 }
                 if config.sampling.optional_counters != started_with.sampling.optional_counters {
                     tracing::warn!("sampling.optional_counters is taken up at the next start");

@@ -7,10 +7,14 @@ mod check;
 mod duration;
 mod events;
 mod pattern;
+mod push;
+mod url;
 
 pub(crate) use check::suggestion;
 pub(crate) use events::Events;
 pub(crate) use pattern::Pattern;
+pub(crate) use push::{Access, Label, Notify, RemoteWrite};
+pub(crate) use url::Url;
 
 use crate::failure::Failure;
 use crate::files;
@@ -41,6 +45,8 @@ pub(crate) struct Config {
     pub(crate) events: Events,
     pub(crate) metrics: Metrics,
     pub(crate) http: Http,
+    pub(crate) notify: Notify,
+    pub(crate) remote_write: RemoteWrite,
     pub(crate) log: Log,
 }
 
@@ -210,6 +216,8 @@ impl Default for Config {
             rings: Rings::default(),
             metrics: Metrics::default(),
             http: Http::default(),
+            notify: Notify::default(),
+            remote_write: RemoteWrite::default(),
             log: Log::default(),
         }
     }
@@ -374,6 +382,8 @@ impl Config {
         if self.rings.span < Duration::from_secs(1) || self.rings.max_kib_per_track == 0 {
             problems.push("  rings: a ring has to hold at least a second and a KiB".to_owned());
         }
+        self.notify.problems(&mut problems);
+        self.remote_write.problems(&mut problems);
         if self.http.max_connections == 0 {
             problems.push("  http.max_connections: with 0 nobody could scrape".to_owned());
         }

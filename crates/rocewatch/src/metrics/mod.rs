@@ -11,7 +11,7 @@ mod own;
 mod series;
 mod text;
 
-pub(crate) use own::counters;
+pub(crate) use own::{counters, float_gauges, gauges};
 pub(crate) use text::{Encoding, Format};
 
 use crate::agent::{Agent, Archivist};

@@ -7,7 +7,7 @@ use catalog::FamilyKind;
 use linux::{Process, Usage};
 use prometheus::core::Collector;
 use prometheus::proto::{MetricFamily, MetricType};
-use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 use std::sync::Arc;
 
 /// The agent's own metrics.
@@ -143,6 +143,25 @@ fn options(name: &str) -> Opts {
 pub(crate) fn counters(name: &str) -> IntCounterVec {
     let labels = catalog::family(name).map_or(&[][..], |family| family.labels);
     IntCounterVec::new(options(name), labels).expect("the catalogue's names and labels are valid")
+}
+
+/// Gauges of the family of this name, in whole numbers, by its labels.
+pub(crate) fn gauges(name: &str) -> IntGaugeVec {
+    let (options, labels) = gauge_options(name);
+    IntGaugeVec::new(options, labels).expect("the catalogue's names and labels are valid")
+}
+
+/// The same with fractions.
+pub(crate) fn float_gauges(name: &str) -> GaugeVec {
+    let (options, labels) = gauge_options(name);
+    GaugeVec::new(options, labels).expect("the catalogue's names and labels are valid")
+}
+
+fn gauge_options(name: &str) -> (Opts, &'static [&'static str]) {
+    let family = catalog::family(name);
+    let help = family.map_or("", |family| family.help);
+    let labels = family.map_or(&[][..], |family| family.labels);
+    (Opts::new(name, help), labels)
 }
 
 /// The names and sentences are those that every exporter has.
