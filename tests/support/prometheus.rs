@@ -7,6 +7,7 @@
 use crate::support::get;
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Prometheus {
     child: Child,
     address: SocketAddr,
-    _data: tempfile::TempDir,
+    _data: Option<tempfile::TempDir>,
 }
 
 impl Prometheus {
@@ -27,59 +28,39 @@ impl Prometheus {
     /// With these jobs, each of which scrapes once a second.
     pub(crate) fn with_jobs(jobs: &str) -> Self {
         let data = tempfile::tempdir().expect("a temporary folder can be made");
-        let config = data.path().join("prometheus.yml");
-        std::fs::write(
-            &config,
-            format!("global: {{scrape_interval: 1s}}\nscrape_configs:\n{jobs}"),
-        )
-        .expect("the configuration can be written");
-        let address = TcpListener::bind("127.0.0.1:0")
-            .and_then(|free| free.local_addr())
-            .expect("a port is free");
-        let child = Command::new("prometheus")
-            .arg(format!("--config.file={}", config.display()))
-            .arg(format!(
-                "--storage.tsdb.path={}",
-                data.path().join("tsdb").display()
-            ))
-            .arg(format!("--web.listen-address={address}"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("prometheus is installed (Debian package prometheus)");
+        let child = start(data.path(), free_address(), &format!("\n{jobs}"), &[]);
         Self {
-            child,
-            address,
-            _data: data,
+            child: child.0,
+            address: child.1,
+            _data: Some(data),
         }
     }
 
-    /// The samples of an instant query, as labels and value.
-    pub(crate) fn query(&self, query: &str) -> Vec<(serde_json::Value, f64)> {
-        let mut encoded = String::new();
-        for byte in query.bytes() {
-            let _ = write!(encoded, "%{byte:02X}");
+    /// One that scrapes nothing and takes remote write at this address, with its data in `folder`.
+    pub(crate) fn receiving(address: SocketAddr, folder: &Path) -> Self {
+        let child = start(folder, address, "", &["--web.enable-remote-write-receiver"]);
+        Self {
+            child: child.0,
+            address: child.1,
+            _data: None,
         }
-        if std::net::TcpStream::connect(self.address).is_err() {
-            return Vec::new();
-        }
-        let (_, body) = get(self.address, &format!("/api/v1/query?query={encoded}"), &[]);
-        let Ok(answer) = serde_json::from_slice::<serde_json::Value>(&body) else {
-            return Vec::new();
-        };
-        let samples = answer["data"]["result"].as_array().cloned().unwrap_or_default();
+    }
+
+    /// Every sample of a series in the last minutes: time and value.
+    pub(crate) fn range(&self, series: &str) -> Vec<(f64, String)> {
+        let results = results(self.address, &format!("{series}[10m]"));
+        let samples = results
+            .iter()
+            .filter_map(|result| result["values"].as_array())
+            .flatten();
         samples
-            .into_iter()
-            .map(|sample| {
-                (
-                    sample["metric"].clone(),
-                    sample["value"][1]
-                        .as_str()
-                        .and_then(|v| v.parse().ok())
-                        .unwrap_or(f64::NAN),
-                )
-            })
+            .filter_map(|pair| Some((pair[0].as_f64()?, pair[1].as_str()?.to_owned())))
             .collect()
+    }
+
+    /// The samples of an instant query, as labels and value.
+    pub(crate) fn query(&self, text: &str) -> Vec<(serde_json::Value, f64)> {
+        query(self.address, text)
     }
 
     pub(crate) fn wait_for(
@@ -104,4 +85,55 @@ impl Drop for Prometheus {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// An address that nobody has.
+pub(crate) fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|free| free.local_addr())
+        .expect("a port is free")
+}
+
+fn start(folder: &Path, address: SocketAddr, jobs: &str, further: &[&str]) -> (Child, SocketAddr) {
+    let config = folder.join("prometheus.yml");
+    let jobs = if jobs.is_empty() { " []" } else { jobs };
+    std::fs::write(
+        &config,
+        format!("global: {{scrape_interval: 1s}}\nscrape_configs:{jobs}\n"),
+    )
+    .expect("the configuration can be written");
+    let child = Command::new("prometheus")
+        .arg(format!("--config.file={}", config.display()))
+        .arg(format!("--storage.tsdb.path={}", folder.join("tsdb").display()))
+        .arg(format!("--web.listen-address={address}"))
+        .args(further)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("prometheus is installed (Debian package prometheus)");
+    (child, address)
+}
+
+/// The samples of an instant query, as labels and value, of whoever speaks Prometheus' API.
+pub(crate) fn query(address: SocketAddr, text: &str) -> Vec<(serde_json::Value, f64)> {
+    let value = |sample: &serde_json::Value| sample["value"][1].as_str().and_then(|v| v.parse().ok());
+    results(address, text)
+        .into_iter()
+        .map(|sample| (sample["metric"].clone(), value(&sample).unwrap_or(f64::NAN)))
+        .collect()
+}
+
+fn results(address: SocketAddr, text: &str) -> Vec<serde_json::Value> {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        let _ = write!(encoded, "%{byte:02X}");
+    }
+    if std::net::TcpStream::connect(address).is_err() {
+        return Vec::new();
+    }
+    let (_, body) = get(address, &format!("/api/v1/query?query={encoded}"), &[]);
+    let Ok(answer) = serde_json::from_slice::<serde_json::Value>(&body) else {
+        return Vec::new();
+    };
+    answer["data"]["result"].as_array().cloned().unwrap_or_default()
 }

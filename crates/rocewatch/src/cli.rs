@@ -117,6 +117,9 @@ pub(crate) struct Run {
 /// Options of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
+    /// Configuration file (TOML), as run takes it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) server: Simulated,
     /// How many times as fast as real time simulated time passes, 1 to 10080: a week in a minute.

@@ -97,8 +97,8 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
     let host = sim::Simulator::with(setup, move || clock.now());
     daemon::run(daemon::Daemon {
         host: Arc::new(host),
-        config: Config::default(),
-        config_file: None,
+        config: Config::load(options.config.as_deref())?,
+        config_file: options.config,
         serve: options.serve,
         kernel: None,
         uptime: None,

@@ -64,7 +64,7 @@ fn from_issuer(certificate: &[u8]) -> Option<Der<'_>> {
 }
 
 /// The DNS names, e-mail addresses, IP addresses and URIs that a certificate is for.
-pub(super) fn alt_names(certificate: &[u8]) -> Vec<String> {
+pub(crate) fn alt_names(certificate: &[u8]) -> Vec<String> {
     alt_name_values(certificate).unwrap_or_default()
 }
 
@@ -113,7 +113,7 @@ fn general_name(tag: u8, content: &[u8]) -> Option<String> {
 }
 
 /// The last second in which a certificate is valid, since 1970.
-pub(super) fn not_after(certificate: &[u8]) -> Option<i64> {
+pub(crate) fn not_after(certificate: &[u8]) -> Option<i64> {
     let mut fields = from_issuer(certificate)?;
     fields.take(SEQUENCE)?;
     let mut validity = fields.take(SEQUENCE)?;

@@ -24,7 +24,7 @@ const HEADERS: [(&str, &[&str]); 5] = [
 
 /// All that a file says.
 #[derive(Debug, Default)]
-pub(super) struct File {
+pub(crate) struct File {
     pub(super) tls: Option<Tls>,
     pub(super) headers: HeaderMap,
     pub(super) rate_limit: Option<RateLimit>,

@@ -5,13 +5,13 @@
 
 mod bucket;
 mod client_cert;
-mod der;
+pub(crate) mod der;
 mod file;
 mod guard;
 mod handshake;
 mod passwords;
 mod reader;
-mod settings;
+pub(crate) mod settings;
 mod tls;
 mod tls_names;
 mod yaml;

@@ -50,8 +50,12 @@ pub(super) fn load(path: &Path, clock: Clock) -> (Result<Settings, String>, Stam
 fn read(path: &Path) -> Result<File, String> {
     let text = files::read_text(path)
         .map_err(|error| format!("  cannot read it: {error}; check the path and its permissions"))?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    file::parse(&text, folder).map_err(|problems| lines(&problems))
+    read_text(&text, path.parent().unwrap_or(Path::new("")))
+}
+
+/// What a file's text says; an error holds every mistake, one a line. Paths in it are relative to `folder`.
+pub(crate) fn read_text(text: &str, folder: &Path) -> Result<File, String> {
+    file::parse(text, folder).map_err(|problems| lines(&problems))
 }
 
 /// One problem a line, as those of the configuration are.
