@@ -98,6 +98,11 @@ impl Notify {
 
     pub(super) fn problems(&self, found: &mut Vec<String>) {
         check_access("notify", self.access(), found);
+        for (at, url) in self.alertmanager.iter().enumerate() {
+            if self.alertmanager[..at].contains(url) {
+                found.push(format!("  notify.alertmanager: {url:?} stands there twice"));
+            }
+        }
         if self.max_mib == 0 {
             found.push("  notify.max_mib: with 0 nothing could wait for its receiver".to_owned());
         }
@@ -221,6 +226,8 @@ mod tests {
             text.contains("line 2:") && text.contains("cluster=alpha"),
             "{text}"
         );
+        let text = problems("[notify]\nalertmanager = [\"http://a:9093\", \"http://a:9093\"]\n");
+        assert!(text.contains("a:9093 stands there twice"), "{text}");
         assert!(problems("[remote_write]\nusername = \"me\"\n").contains("give both or neither"));
         let text = problems(
             "[notify]\nusername = \"a\"\npassword_file = \"b\"\nbearer_token_file = \"c\"\n[remote_write]\ninterval = \"10ms\"\n",

@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 
 /// A file takes at least this on disk.
 const BLOCK: u64 = 4096;
-/// While the disk takes nothing, no more than this waits in memory.
+/// Without a disk, or while it takes nothing, no more than this waits in memory.
 const MOST_HELD: u64 = 8 << 20;
 
 /// A queue of records.
@@ -199,7 +199,7 @@ impl Queue {
         while self.entries.len() > first + 1 {
             let at = if self.waiting.bytes > self.most {
                 first
-            } else if self.folder.is_some() && self.held > MOST_HELD {
+            } else if self.held > MOST_HELD {
                 let held = self.entries.iter().skip(first).position(|entry| entry.held() > 0);
                 held.map_or(first, |at| at + first)
             } else {
