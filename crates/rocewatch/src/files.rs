@@ -44,6 +44,17 @@ impl Stamp {
     }
 }
 
+/// True if there is a file.
+pub(crate) fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Writes a file that must not be there yet.
+#[allow(clippy::disallowed_methods, clippy::disallowed_types)] // this is the place
+pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<()> {
+    std::fs::File::create_new(path)?.write_all(content)
+}
+
 /// Writes a file anew.
 #[allow(clippy::disallowed_methods)] // this is the place
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {

@@ -13,7 +13,9 @@ mod incident;
 mod logging;
 mod metrics;
 mod push;
+mod report;
 mod service;
+mod shown;
 mod web;
 
 use std::process::ExitCode;
