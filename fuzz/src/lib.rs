@@ -60,4 +60,5 @@ daemon! {
     "../../crates/rocewatch/src/metrics/mod.rs" metrics,
     "../../crates/rocewatch/src/service.rs" service,
     "../../crates/rocewatch/src/shown.rs" shown,
+    "../../crates/rocewatch/src/web/mod.rs" web,
 }

@@ -176,7 +176,8 @@ fn append(log: &Mutex<String>, line: &str) {
 }
 
 fn address_in(line: &str) -> Option<SocketAddr> {
-    let rest = line.split_once("serving http://")?.1;
+    let rest = line.split_once("serving http")?.1;
+    let rest = rest.split_once("://")?.1;
     rest.split_once("/metrics")?.0.parse().ok()
 }
 

@@ -150,7 +150,7 @@ pub(crate) struct Explain {
 /// Options of `check-config`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckConfig {
-    /// The configuration file.
+    /// The configuration file; one that ends in .yml is a web configuration (--web-config).
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
@@ -170,6 +170,9 @@ pub(crate) struct Run {
 /// Options of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
+    /// Configuration file (TOML), as run takes it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) server: Simulated,
     /// How many times as fast as real time simulated time passes, 1 to 10080: a week in a minute.
@@ -451,6 +454,9 @@ pub(crate) struct Serve {
     /// Address to serve on [default: 127.0.0.1:14791].
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
+    /// TLS and passwords, in a web.yml as Prometheus and its exporters have it [default: none of either].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) web_config: Option<PathBuf>,
     /// Directory to keep history in, made if it is not there. Without one, history is the last minutes in memory.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,

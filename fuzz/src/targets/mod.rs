@@ -16,3 +16,4 @@ pub mod pattern;
 pub mod rdma;
 pub mod settings;
 pub mod sysfs;
+pub mod web;

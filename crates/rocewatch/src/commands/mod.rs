@@ -19,6 +19,7 @@ use crate::config::{Config, Raw};
 use crate::failure::Failure;
 use model::Host;
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Does what the command line asks.
@@ -49,8 +50,15 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Incident(what) => incidents::one(&what),
         Command::Explain(options) => explain::explain(&options.name),
         Command::Generate(what) => generate::generate(&what),
+        Command::CheckConfig(options) if is_web_config(&options.file) => {
+            crate::web::check(&options.file, clock)?;
+            print(&format!("{} is in order\n", options.file.display()))
+        }
         Command::CheckConfig(options) => {
-            Config::load(Some(&options.file))?;
+            let config = Config::load(Some(&options.file))?;
+            if let Some(file) = config.http.web_config() {
+                crate::web::check(file, clock)?;
+            }
             print(&format!("{} is in order\n", options.file.display()))
         }
         Command::Ports(options) => {
@@ -70,6 +78,12 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
             watch::run(&host, &options, clock)
         }
     }
+}
+
+/// True of a `web.yml`; the configuration itself is TOML.
+fn is_web_config(file: &Path) -> bool {
+    file.extension()
+        .is_some_and(|extension| extension == "yml" || extension == "yaml")
 }
 
 fn run(options: Run, clock: Clock) -> Result<(), Failure> {
@@ -110,9 +124,9 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
     let host = sim::Simulator::with(setup, move || clock.now());
     daemon::run(daemon::Daemon {
         host: Arc::new(host),
-        config: Config::default(),
-        config_file: None,
         trees: Vec::new(),
+        config: Config::load(options.config.as_deref())?,
+        config_file: options.config,
         serve: options.serve,
         kernel: None,
         uptime: None,

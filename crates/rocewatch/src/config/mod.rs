@@ -8,17 +8,22 @@ mod duration;
 mod events;
 mod pattern;
 mod policy;
+mod push;
+mod url;
 
+pub(crate) use check::suggestion;
 pub(crate) use events::Events;
 pub(crate) use pattern::Pattern;
 pub(crate) use policy::Policy;
+pub(crate) use push::{Access, Label, Notify, RemoteWrite};
+pub(crate) use url::Url;
 
 use crate::failure::Failure;
 use crate::files;
 use model::SourceKind;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Loopback, since the numbers tell about the cluster; and a port that no exporter has: 9100 to 9999 of the public
@@ -44,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) events: Events,
     pub(crate) metrics: Metrics,
     pub(crate) http: Http,
+    pub(crate) notify: Notify,
+    pub(crate) remote_write: RemoteWrite,
     pub(crate) log: Log,
     pub(crate) policy: Policy,
 }
@@ -165,6 +172,15 @@ pub(crate) struct Http {
     /// How long an answer may take.
     #[serde(with = "duration")]
     pub(crate) request_timeout: Duration,
+    /// TLS and passwords, in the format of exporter-toolkit. Empty: neither.
+    pub(crate) web_config: PathBuf,
+}
+
+impl Http {
+    /// The file with TLS and passwords, if there is to be one.
+    pub(crate) fn web_config(&self) -> Option<&Path> {
+        (!self.web_config.as_os_str().is_empty()).then_some(&self.web_config)
+    }
 }
 
 /// What is logged and how.
@@ -209,6 +225,8 @@ impl Default for Config {
             rings: Rings::default(),
             metrics: Metrics::default(),
             http: Http::default(),
+            notify: Notify::default(),
+            remote_write: RemoteWrite::default(),
             log: Log::default(),
             policy: Policy::default(),
         }
@@ -261,6 +279,7 @@ impl Default for Http {
             max_connections: 64,
             header_timeout: Duration::from_secs(30),
             request_timeout: Duration::from_secs(10),
+            web_config: PathBuf::new(),
         }
     }
 }
@@ -378,6 +397,8 @@ impl Config {
         if self.rings.span < Duration::from_secs(1) || self.rings.max_kib_per_track == 0 {
             problems.push("  rings: a ring has to hold at least a second and a KiB".to_owned());
         }
+        self.notify.problems(&mut problems);
+        self.remote_write.problems(&mut problems);
         if self.http.max_connections == 0 {
             problems.push("  http.max_connections: with 0 nobody could scrape".to_owned());
         }
@@ -500,7 +521,9 @@ mod tests {
     fn a_key_like_none_lists_what_there_is() {
         let text = problems("[http]\nzzzzzz = 1\n");
         assert!(
-            text.contains("known here are `header_timeout`, `max_connections`, `request_timeout`"),
+            text.contains(
+                "known here are `header_timeout`, `max_connections`, `request_timeout`, `web_config`"
+            ),
             "{text}"
         );
     }
