@@ -64,7 +64,17 @@ fn a_storm_is_one_page() {
     let receiver = Receiver::start();
     let alertmanager = Alertmanager::start(receiver.address());
     // The peer holds rail 5 from second 10 to second 30 of each minute.
-    let daemon = Daemon::start(&["demo", "--scenario", "pfc-storm"]);
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    // The smallest profile is enough.
+    let config = folder.path().join("config.toml");
+    std::fs::write(&config, "[metrics]\nprofile = \"minimal\"\n").expect("the configuration can be written");
+    let daemon = Daemon::start(&[
+        "demo",
+        "--scenario",
+        "pfc-storm",
+        "--config",
+        config.to_str().expect("paths are text"),
+    ]);
     let prometheus = prometheus(&daemon, &alertmanager);
 
     let storm = [("device", "mlx5_5"), ("direction", "rx")];

@@ -11,7 +11,7 @@ mod ports;
 
 use crate::cli::{Command, Demo, Run, Sim, Source};
 use crate::clock::Clock;
-use crate::config::{Config, Raw};
+use crate::config::Config;
 use crate::failure::Failure;
 use model::Host;
 use std::io::Write as _;
@@ -51,7 +51,7 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
     let source = &options.source;
     let replayed = source.replay.is_some();
     let wanted = linux::Options {
-        every_statistic: config.metrics.raw == Raw::All,
+        every_statistic: config.metrics.shows_unknown(),
         optional_counters: config.sampling.optional_counters,
         ..linux::Options::default()
     };
@@ -83,8 +83,8 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
     let host = sim::Simulator::with(setup, move || clock.now());
     daemon::run(daemon::Daemon {
         host: Arc::new(host),
-        config: Config::default(),
-        config_file: None,
+        config: Config::load(options.config.as_deref())?,
+        config_file: options.config,
         serve: options.serve,
         kernel: None,
         uptime: None,
