@@ -24,6 +24,8 @@ pub(crate) struct Rule {
     pub(crate) query: String,
     /// How long it has to hold, in seconds.
     pub(crate) hold: u64,
+    /// How long it goes on when it does not hold any more, in seconds.
+    pub(crate) keep: u64,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) annotations: BTreeMap<String, String>,
 }
@@ -69,12 +71,14 @@ fn strings(value: &Value) -> BTreeMap<String, String> {
 
 impl Rule {
     fn new(group: &str, rule: &Value) -> Self {
+        let seconds = |key: &str| rule[key].as_f64().map_or(0, |seconds| seconds as u64);
         Self {
             group: group.to_owned(),
             name: string(&rule["name"]),
             is_alert: rule["type"] == "alerting",
             query: string(&rule["query"]),
-            hold: rule["duration"].as_f64().map_or(0, |seconds| seconds as u64),
+            hold: seconds("duration"),
+            keep: seconds("keepFiringFor"),
             labels: strings(&rule["labels"]),
             annotations: strings(&rule["annotations"]),
         }
@@ -85,6 +89,7 @@ impl Rule {
         if self.is_alert {
             json!({
                 "alert": self.name, "expr": self.query, "for": format!("{}s", self.hold),
+                "keep_firing_for": format!("{}s", self.keep),
                 "labels": self.labels, "annotations": self.annotations,
             })
         } else {

@@ -11,7 +11,12 @@ pub(crate) fn unnoticed(rules: &[Rule], rule: &Rule) -> Vec<String> {
     mutants(rule)
         .into_iter()
         .filter(|mutant| passes(rules, mutant, &test))
-        .map(|mutant| format!("{}: {} for {} s", mutant.name, mutant.query, mutant.hold))
+        .map(|mutant| {
+            format!(
+                "{}: {} for {} s, kept for {} s",
+                mutant.name, mutant.query, mutant.hold, mutant.keep
+            )
+        })
         .collect()
 }
 
@@ -47,6 +52,13 @@ fn mutants(rule: &Rule) -> Vec<Rule> {
         // It does not wait.
         mutants.push(Rule {
             hold: 0,
+            ..rule.clone()
+        });
+    }
+    if rule.keep > 0 {
+        // It is over at once.
+        mutants.push(Rule {
+            keep: 0,
             ..rule.clone()
         });
     }

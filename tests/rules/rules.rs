@@ -175,6 +175,7 @@ fn every_alert_tells_what_a_reader_needs() {
             ["incident", "port", "node", "agent"]
                 .iter()
                 .any(|uid| dashboard.contains(&format!("/d/rocewatch-{uid}?")))
+                && (dashboard.contains("var-node=") || name == "RocewatchAbsent")
                 && dashboard.contains("from=")
                 && dashboard.contains("&to="),
             "{name}: {dashboard}"

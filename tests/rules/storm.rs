@@ -1,13 +1,16 @@
 //! A storm, from the simulated server to the pager.
 
-use crate::alertmanager::{Alertmanager, Notification, Receiver, replaced};
+use crate::alertmanager::{Alertmanager, Notification, Receiver, hurried, replaced, shipped_times};
 use crate::book::deploy;
 use crate::prometheus::Prometheus;
-use crate::support::Daemon;
+use crate::support::{Daemon, Metrics, get};
 use crate::text;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
+
+/// No step takes longer.
+const LIMIT: Duration = Duration::from_secs(90);
 
 /// `deploy/prometheus/prometheus.yml`, but for the target, Alertmanager's address and an interval that a test can wait for.
 fn prometheus(daemon: &Daemon, alertmanager: &Alertmanager) -> Prometheus {
@@ -16,25 +19,26 @@ fn prometheus(daemon: &Daemon, alertmanager: &Alertmanager) -> Prometheus {
         .canonicalize()
         .expect("the folder is there");
     let mut config = text(&folder.join("prometheus.yml"));
+    let rules = format!("{}/rocewatch-*.yml", folder.display());
+    let targets = format!(
+        "  - targets: ['{}']\n    labels: {{cluster: test}}\n",
+        daemon.address()
+    );
     for (what, by) in [
-        ("scrape_interval: 15s", "scrape_interval: 1s"),
-        ("evaluation_interval: 15s", "evaluation_interval: 1s"),
-        ("127.0.0.1:9093", &alertmanager.address().to_string()),
-        (
-            "rocewatch-*.yml",
-            &format!("{}/rocewatch-*.yml", folder.display()),
-        ),
+        ("127.0.0.1:9093", alertmanager.address().to_string().as_str()),
+        ("rocewatch-*.yml", &rules),
         ("  file_sd_configs:\n", "  static_configs:\n"),
-        (
-            "  - files: ['targets/*.yml']\n",
-            &format!(
-                "  - targets: ['{}']\n    labels: {{cluster: test}}\n",
-                daemon.address()
-            ),
-        ),
+        ("  - files: ['targets/*.yml']\n", &targets),
     ] {
         config = replaced(&config, what, by);
     }
+    let config = hurried(
+        &config,
+        &[
+            ("scrape_interval: 15s", "scrape_interval: 1s"),
+            ("evaluation_interval: 15s", "evaluation_interval: 1s"),
+        ],
+    );
     Prometheus::start(
         &config,
         tempfile::tempdir().expect("a temporary folder can be made"),
@@ -53,85 +57,90 @@ fn is_page(status: &'static str) -> impl Fn(&Notification) -> bool {
     move |notification| notification.path == "/page" && notification.status() == status
 }
 
-/// How long after `begin`, for people.
-fn after(begin: Instant, end: Instant) -> String {
-    format!("{:.2} s", end.duration_since(begin).as_secs_f64())
+/// How long ago this was, for people.
+fn after(begin: Instant) -> String {
+    format!("{:.2} s", begin.elapsed().as_secs_f64())
 }
 
+/// The simulated server whose peer holds rail 5 from second 10 to second 30 of each minute, with the smallest profile.
+fn stormy() -> Daemon {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let config = folder.path().join("config.toml");
+    std::fs::write(&config, "[metrics]\nprofile = \"minimal\"\n").expect("the configuration can be written");
+    let config = config.to_str().expect("paths are text");
+    Daemon::start(&["demo", "--scenario", "pfc-storm", "--config", config])
+}
+
+fn is_storm(metrics: &Metrics) -> bool {
+    let rail = [("device", "mlx5_5"), ("direction", "rx")];
+    metrics.get("rocewatch_pfc_storm_active", &rail) == Some(1.0)
+}
+
+fn is_paused(metrics: &Metrics) -> bool {
+    let rail = [("device", "mlx5_5"), ("direction", "rx"), ("priority", "3")];
+    metrics.get("rocewatch_pfc_pause_seconds_total", &rail) > Some(0.0)
+}
+
+/// Asks for the alert itself: there is no series `ALERTS` in the first evaluations of a Prometheus.
+fn wait_until_it_fires(prometheus: &Prometheus, name: &str) {
+    let end = Instant::now() + LIMIT;
+    let fires = || {
+        let (_, body) = get(prometheus.address(), "/api/v1/alerts", &[]);
+        let answer: Value = serde_json::from_slice(&body).expect("the answer is JSON");
+        let alerts = answer["data"]["alerts"]
+            .as_array()
+            .expect("there is a list")
+            .clone();
+        alerts
+            .iter()
+            .any(|alert| alert["labels"]["alertname"] == name && alert["state"] == "firing")
+    };
+    while !fires() {
+        assert!(Instant::now() < end, "{name} does not fire within {LIMIT:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// `ROCEWATCH_SHIPPED_TIMES=1 cargo test --test rules a_storm_is_one_page -- --ignored --nocapture` measures the delays of what
+/// we ship.
 #[test]
 #[ignore = "needs Debian's prometheus and prometheus-alertmanager: ./x rules"]
 fn a_storm_is_one_page() {
     let receiver = Receiver::start();
     let alertmanager = Alertmanager::start(receiver.address());
-    // The peer holds rail 5 from second 10 to second 30 of each minute.
-    let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    // The smallest profile is enough.
-    let config = folder.path().join("config.toml");
-    std::fs::write(&config, "[metrics]\nprofile = \"minimal\"\n").expect("the configuration can be written");
-    let daemon = Daemon::start(&[
-        "demo",
-        "--scenario",
-        "pfc-storm",
-        "--config",
-        config.to_str().expect("paths are text"),
-    ]);
+    let daemon = stormy();
     let prometheus = prometheus(&daemon, &alertmanager);
 
-    let storm = [("device", "mlx5_5"), ("direction", "rx")];
-    let is_storm =
-        |metrics: &crate::support::Metrics| metrics.get("rocewatch_pfc_storm_active", &storm) == Some(1.0);
-    let paused = [("device", "mlx5_5"), ("direction", "rx"), ("priority", "3")];
-    daemon.wait_for("the pause begins", Duration::from_secs(60), |metrics| {
-        metrics.get("rocewatch_pfc_pause_seconds_total", &paused) > Some(0.0)
-    });
+    daemon.wait_for("the pause begins", LIMIT, is_paused);
     let began = Instant::now();
-    daemon.wait_for("the agent sees the storm", Duration::from_secs(20), is_storm);
-    let seen = Instant::now();
-    let query = "ALERTS{alertname=\"RocePfcStorm\",alertstate=\"firing\"}";
-    while prometheus.ask("query", query, &[]).is_empty() {
-        assert!(
-            seen.elapsed() < Duration::from_secs(20),
-            "Prometheus does not fire"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let fired = Instant::now();
-    let page = receiver.wait_for("the page", Duration::from_secs(20), is_page("firing"));
-    daemon.wait_for("the storm is over", Duration::from_secs(60), |metrics| {
-        !is_storm(metrics)
-    });
-    let over = Instant::now();
-    let inhibited: BTreeSet<_> = alertmanager.inhibited().into_iter().collect();
-    let resolved = receiver.wait_for("the all-clear", Duration::from_secs(30), is_page("resolved"));
-    // What was held back and is still there would come now.
-    std::thread::sleep(Duration::from_secs(5));
-
+    daemon.wait_for("the agent sees the storm", LIMIT, is_storm);
+    let seen = after(began);
+    wait_until_it_fires(&prometheus, "RocePfcStorm");
+    let fired = after(began);
+    let page = receiver.wait_for("the page", LIMIT, is_page("firing"));
+    let paged = after(began);
     println!(
-        "rules: after the first pause, the agent sees the storm in {}, Prometheus fires in {}, the page comes in {}",
-        after(began, seen),
-        after(began, fired),
-        after(began, page.at)
-    );
-    println!(
-        "rules: after the agent sees the end, the all-clear comes in {}; held back meanwhile: {inhibited:?}",
-        after(over, resolved.at)
+        "rules: after the first pause, the agent sees the storm in {seen}, Prometheus fires in {fired}, the page comes in {paged}"
     );
     assert_eq!(page.alerts().len(), 1, "{:#}", page.body);
     let labels = &page.alerts()[0]["labels"];
     assert_eq!(
-        (
-            &labels["alertname"],
-            &labels["device"],
-            &labels["direction"],
-            &labels["severity"]
-        ),
-        (
-            &json!("RocePfcStorm"),
-            &json!("mlx5_5"),
-            &json!("rx"),
-            &json!("critical")
-        )
+        (&labels["device"], &labels["direction"]),
+        (&json!("mlx5_5"), &json!("rx"))
     );
+    if shipped_times() {
+        return;
+    }
+
+    daemon.wait_for("the storm is over", LIMIT, |metrics| !is_storm(metrics));
+    let over = Instant::now();
+    receiver.wait_for("the all-clear", LIMIT, is_page("resolved"));
+    println!(
+        "rules: after the agent sees the end, the all-clear comes in {}",
+        after(over)
+    );
+    // What was held back and is still there would come now; the next storm comes later.
+    std::thread::sleep(Duration::from_secs(3));
     let all = receiver.notifications();
     let told: Vec<_> = all
         .iter()
@@ -186,7 +195,7 @@ fn a_storm_through_the_fabric_pages_for_the_node_that_sends_it() {
     // Something else of the same cluster is told all the same.
     let other = [("instance", "gpu-07"), ("device", "mlx5_2"), ("port", "1")];
     alertmanager.post(&json!([alert("RoceFecDegraded", "warning", &other)]));
-    receiver.wait_for("the page", Duration::from_secs(20), is_page("firing"));
+    receiver.wait_for("the page", LIMIT, is_page("firing"));
     std::thread::sleep(Duration::from_secs(6));
     let all = receiver.notifications();
     let told: BTreeSet<_> = all
