@@ -70,7 +70,7 @@ fn sections(runbook: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// The part between a text that begins it and the first line that does not belong to it any more.
+/// A configuration without its blocks `kubernetes_sd_configs`.
 fn without_kubernetes(config: &str) -> String {
     let mut inside = None;
     let kept = config.lines().filter(|line| {
@@ -127,6 +127,25 @@ fn the_tools_find_no_fault() {
     .flatten()
     .collect();
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+#[ignore = "needs Debian's prometheus-alertmanager: ./x rules"]
+fn severities_lead_to_their_receivers() {
+    let config = deploy().join("alertmanager/alertmanager.yml");
+    let config = format!("--config.file={}", config.display());
+    for (severity, receiver) in [("critical", "pager"), ("warning", "tickets"), ("info", "nobody")] {
+        let (expected, label) = (
+            format!("--verify.receivers={receiver}"),
+            format!("severity={severity}"),
+        );
+        let complaint = complaint(
+            "amtool",
+            &["config", "routes", "test", &config, &expected, &label],
+            &[],
+        );
+        assert_eq!(complaint, None);
+    }
 }
 
 /// Debian builds Prometheus without Kubernetes, so that its promtool does not know that part of the configuration.

@@ -81,19 +81,20 @@ fn is_paused(metrics: &Metrics) -> bool {
     metrics.get("rocewatch_pfc_pause_seconds_total", &rail) > Some(0.0)
 }
 
+/// What Prometheus answers to `/api/v1/WHAT`.
+fn answer(prometheus: &Prometheus, what: &str) -> Value {
+    let (_, body) = get(prometheus.address(), &format!("/api/v1/{what}"), &[]);
+    let answer: Value = serde_json::from_slice(&body).expect("the answer is JSON");
+    answer["data"].clone()
+}
+
 /// Asks for the alert itself: there is no series `ALERTS` in the first evaluations of a Prometheus.
 fn wait_until_it_fires(prometheus: &Prometheus, name: &str) {
     let end = Instant::now() + LIMIT;
     let fires = || {
-        let (_, body) = get(prometheus.address(), "/api/v1/alerts", &[]);
-        let answer: Value = serde_json::from_slice(&body).expect("the answer is JSON");
-        let alerts = answer["data"]["alerts"]
-            .as_array()
-            .expect("there is a list")
-            .clone();
-        alerts
-            .iter()
-            .any(|alert| alert["labels"]["alertname"] == name && alert["state"] == "firing")
+        let alerts = answer(prometheus, "alerts")["alerts"].clone();
+        let mut alerts = alerts.as_array().into_iter().flatten();
+        alerts.any(|alert| alert["labels"]["alertname"] == name && alert["state"] == "firing")
     };
     while !fires() {
         assert!(Instant::now() < end, "{name} does not fire within {LIMIT:?}");
@@ -151,6 +152,26 @@ fn a_storm_is_one_page() {
         told,
         [("/page", "firing", storm()), ("/page", "resolved", storm())]
     );
+}
+
+/// Seven minutes of a healthy server, in which every rule has been evaluated on what it really shows.
+#[test]
+#[ignore = "needs Debian's prometheus and prometheus-alertmanager: ./x rules"]
+fn a_healthy_server_alerts_nobody() {
+    let receiver = Receiver::start();
+    let alertmanager = Alertmanager::start(receiver.address());
+    let daemon = Daemon::start(&["demo", "--scenario", "healthy", "--speed", "10"]);
+    let prometheus = prometheus(&daemon, &alertmanager);
+    std::thread::sleep(Duration::from_secs(42));
+    let pending = answer(&prometheus, "alerts");
+    assert_eq!(pending["alerts"], json!([]), "{pending:#}");
+    let groups = answer(&prometheus, "rules")["groups"].clone();
+    let groups = groups.as_array().into_iter().flatten();
+    for rule in groups.filter_map(|group| group["rules"].as_array()).flatten() {
+        // A group that is evaluated once a minute may not have had its turn.
+        let health = rule["health"].as_str().expect("a rule tells its health");
+        assert!(["ok", "unknown"].contains(&health), "{rule:#}");
+    }
 }
 
 /// An alert as Prometheus sends it.
