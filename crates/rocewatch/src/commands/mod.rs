@@ -15,7 +15,7 @@ mod watch;
 
 use crate::cli::{Command, Demo, Run, Sim, Source};
 use crate::clock::Clock;
-use crate::config::{Config, Raw};
+use crate::config::Config;
 use crate::failure::Failure;
 use model::Host;
 use std::io::Write as _;
@@ -91,7 +91,7 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
     let source = &options.source;
     let replayed = source.replay.is_some();
     let wanted = linux::Options {
-        every_statistic: config.metrics.raw == Raw::All,
+        every_statistic: config.metrics.shows_unknown(),
         optional_counters: config.sampling.optional_counters,
         ..linux::Options::default()
     };

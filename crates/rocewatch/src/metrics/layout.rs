@@ -4,7 +4,7 @@ use super::number::Number;
 use super::series::{Cell, Place, PortValue, SourceValue};
 use super::text::{self, Format};
 use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, SourceView, World};
-use crate::config::{Metrics, Raw};
+use crate::config::Metrics;
 use catalog::{Direction, Family, FamilyKind, Index, Kind, Origin, Signal, Status};
 use model::SourceKind;
 use signals::Histogram;
@@ -57,7 +57,7 @@ impl Layout {
         };
         for family in catalog::FAMILIES
             .iter()
-            .filter(|family| family.status == Status::Live)
+            .filter(|family| family.status == Status::Live && config.shows(family))
         {
             let mut block = Builder {
                 family,
@@ -208,7 +208,7 @@ impl Builder<'_> {
             "resets" => self.add(port(V::Resets)),
             "samples_implausible" => self.add(port(V::Implausible)),
             _ if self.family.origin == Origin::Raw => {
-                self.raw(at, view, raw_sources(self.family), config.raw);
+                self.raw(at, view, raw_sources(self.family), config);
             }
             name if name.starts_with("source_") || name.starts_with("samples") => {
                 self.fill_sources(at, view);
@@ -274,7 +274,7 @@ impl Builder<'_> {
 
     /// What a source reads under the driver's own names: counters in a family of counters, all else in one of gauges. A name that two of the sources have is the first one's: no series may
     /// stand twice.
-    fn raw(&mut self, at: usize, view: &PortView, kinds: &[SourceKind], choice: Raw) {
+    fn raw(&mut self, at: usize, view: &PortView, kinds: &[SourceKind], config: &Metrics) {
         let mut names = BTreeSet::new();
         let counters = self.family.kind == FamilyKind::Counter;
         for kind in kinds {
@@ -282,13 +282,10 @@ impl Builder<'_> {
                 continue;
             };
             for (i, column) in schema.columns.iter().enumerate() {
-                let wanted = match choice {
-                    Raw::None => false,
-                    Raw::All => true,
-                    Raw::Unexposed => column
-                        .meaning
-                        .is_some_and(|meaning| !is_exposed(meaning.signal(), meaning.index)),
-                };
+                let otherwise = column
+                    .meaning
+                    .map(|meaning| is_exposed(meaning.signal(), meaning.index));
+                let wanted = config.shows_raw(otherwise);
                 // What the catalogue does not know is taken for a counter, as nearly all of them are.
                 let counts = column
                     .meaning
