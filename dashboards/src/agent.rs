@@ -1,7 +1,7 @@
 //! What Rocewatch costs, and whether it sees everything.
 
 use crate::common::{ANY, FAULT_STATES, HEALTHY, RESET, ROW_TO_NODE, SOME, STUCK, node_marks, variables};
-use crate::grafana::{Column, Dashboard, Limits, Order, Panel, Row, Scene, View};
+use crate::grafana::{Column, Dashboard, Limits, Order, Panel, Row, Scene, Texts, View};
 
 pub(crate) fn dashboard() -> Dashboard {
     Dashboard {
@@ -11,7 +11,7 @@ pub(crate) fn dashboard() -> Dashboard {
         from: "now-1h",
         variables: variables(true, false, false),
         annotations: node_marks(),
-        rows: vec![all(), blind(), cost(), sight(), service()],
+        rows: vec![all(), cost(), sight(), service()],
     }
 }
 
@@ -23,6 +23,11 @@ const MEMORY: Limits = Limits::From(&[(64e6, "yellow"), (256e6, "red")]);
 const DUTY: Limits = Limits::From(&[(0.01, "yellow"), (0.05, "red")]);
 /// Seconds that one read takes.
 const READ: Limits = Limits::From(&[(0.1, "yellow"), (1.0, "red")]);
+const SOURCE_STATES: Texts = &[
+    ("active", "active", "green"),
+    ("not_applicable", "not applicable", "text"),
+    ("failed", "failed", "red"),
+];
 const MISSED: Limits = Limits::From(&[(0.001, "yellow"), (0.05, "red")]);
 
 /// What Prometheus and the process tell has no name of Rocewatch's: of its agents alone.
@@ -31,22 +36,31 @@ const OF_AGENTS: &str = "and on (cluster, job, instance) rocewatch_build_info{@c
 fn all() -> Row {
     let number = |title, description, scene| {
         Panel::new(View::Number, title, description, scene)
-            .size(3, 5)
+            .size(3, 4)
             .unit("none")
     };
-    let ranking = |title, description| Panel::new(View::Ranking, title, description, HEALTHY).size(5, 10);
+    let fault = |title, description| number(title, description, HEALTHY).limits(ANY).quiet();
+    let ranking = |title, description| Panel::new(View::Ranking, title, description, HEALTHY);
     Row {
         title: "All agents",
         panels: vec![
             number("Agents", "Agents that Prometheus hears.", HEALTHY).query("count(rocewatch_build_info{@cluster})", "agents"),
-            number("Silent agents", "Heard within the last hour, and not now.", HEALTHY)
-                .limits(ANY)
-                .quiet()
-                .query("count(last_over_time(rocewatch_build_info{@cluster}[1h]) unless on (cluster, instance) rocewatch_build_info{@cluster}) or vector(0)", "silent"),
+            fault("Silent agents", "Heard within the last hour, and not now.")
+                .now("count(last_over_time(rocewatch_build_info{@cluster}[1h]) unless on (cluster, instance) rocewatch_build_info{@cluster}) or vector(0)", "silent"),
             number("Versions", "Different versions that run.", HEALTHY)
                 .limits(Limits::From(&[(2.0, "yellow")]))
                 .query("count(count by (version) (rocewatch_build_info{@cluster}))", "versions"),
-            ranking("CPU", "The ten agents that take most of a CPU.")
+            fault("Failed sources", "Sources that could not be opened, or are gone. Their values are absent.")
+                .now("sum(rocewatch_source_state{@cluster,state=\"failed\"}) or vector(0)", "failed"),
+            fault("Hanging sources", "A read that does not come back: the driver or its firmware hangs.")
+                .now("sum(rocewatch_source_stalled{@cluster})", "hanging"),
+            fault("Frozen sources", "Counters that stand still while traffic passes. Their values are left out.")
+                .now("sum(rocewatch_source_frozen{@cluster})", "frozen"),
+            fault("Full counters", "Counters at the end of their width, where they stop. They are left out until somebody clears them.")
+                .now("sum(rocewatch_source_full_counters{@cluster})", "full"),
+            fault("Series left out", "Series for which metrics.max_series left no room.")
+                .now("sum(rocewatch_series_left_out{@cluster})", "left out"),
+            ranking("CPU", "The ten agents that take most of a CPU, over five minutes.")
                 .unit("percentunit")
                 .limits(CPU)
                 .now(format!("topk(10, rate(process_cpu_seconds_total{{@cluster}}[5m]) {OF_AGENTS})"), "{{instance}}"),
@@ -58,14 +72,6 @@ fn all() -> Row {
                 .unit("s")
                 .limits(Limits::From(&[(0.5, "yellow"), (2.0, "red")]))
                 .now(format!("topk(10, scrape_duration_seconds{{@cluster}} {OF_AGENTS})"), "{{instance}}"),
-        ],
-    }
-}
-
-fn blind() -> Row {
-    Row {
-        title: "What is not seen",
-        panels: vec![
             Panel::new(
                 View::Table(
                     vec![
@@ -73,43 +79,27 @@ fn blind() -> Row {
                         Column::new("device", "Device"),
                         Column::new("source", "Source"),
                         Column::new("reason", "Reason"),
+                        Column::new("Value", "Failing").unit("cps").limits(SOME),
                     ],
-                    Order::Up("Node"),
+                    Order::Down("Failing"),
                 ),
-                "Sources that fail",
-                "Of all nodes, 100 at most. Their values are absent meanwhile.",
+                "Reads that fail",
+                "Of all nodes, the hundred sources with most failing reads, over five minutes. Their values are absent meanwhile.",
                 STUCK,
             )
-            .none("Every source is read.")
-            .now("topk(100, rocewatch_source_state{@cluster,state=\"failed\"} == 1)", "{{instance}} {{device}} {{source}}"),
+            .size(12, 8)
+            .unit("cps")
+            .limits(SOME)
+            .none("Every read succeeds.")
+            .now("topk(100, rate(rocewatch_source_errors_total{@cluster}[5m]) > 0)", "{{instance}} {{device}} {{source}}"),
             Panel::new(View::Ranking, "Missed samples", "The ten agents that missed the largest share of what they wanted to read, over five minutes.", STUCK)
-                .share()
+                .size(12, 8)
+                .unit("percentunit")
                 .limits(MISSED)
                 .now(
                     "topk(10, sum by (cluster, instance) (rate(rocewatch_samples_missed_total{@cluster}[5m])) / (sum by (cluster, instance) (rate(rocewatch_samples_total{@cluster}[5m])) + sum by (cluster, instance) (rate(rocewatch_samples_missed_total{@cluster}[5m])) > 0))",
                     "{{instance}}",
                 ),
-            Panel::new(View::Table(
-                    vec![
-                        Column::new("instance", "Node").link(ROW_TO_NODE),
-                        Column::new("Value #A", "Stalled").limits(ANY),
-                        Column::new("Value #B", "Frozen").limits(ANY),
-                        Column::new("Value #C", "Series left out").limits(ANY),
-                        Column::new("Value #D", "Full counters").limits(ANY),
-                    ],
-                    Order::Up("Node"),
-                ),
-                "Blind spots",
-                "Agents with sources that hang, sources that stand still, series for which there was no room, or counters at the end of their width; 25 of each at most.",
-                STUCK,
-            )
-            .unit("none")
-            .quiet()
-            .none("None.")
-            .now("topk(25, sum by (instance) (rocewatch_source_stalled{@cluster}))", "{{instance}}")
-            .now("topk(25, sum by (instance) (rocewatch_source_frozen{@cluster}))", "{{instance}}")
-            .now("topk(25, sum by (instance) (rocewatch_series_left_out{@cluster}))", "{{instance}}")
-            .now("topk(25, sum by (instance) (rocewatch_source_full_counters{@cluster}))", "{{instance}}"),
         ],
     }
 }
@@ -123,10 +113,10 @@ fn cost() -> Row {
     Row {
         title: "What it costs $node",
         panels: vec![
-            lines("CPU of $node", "Share of one CPU.", HEALTHY)
+            lines("CPU of $node", "Share of one CPU, over five minutes: the process counts in whole seconds.", HEALTHY)
                 .unit("percentunit")
                 .limits(CPU)
-                .query(format!("rate(process_cpu_seconds_total{{@node}}[$__rate_interval]) {of_agent}"), "CPU"),
+                .query(format!("rate(process_cpu_seconds_total{{@node}}[5m]) {of_agent}"), "CPU"),
             lines("Memory of $node", "Resident. Rings are as long as they were asked to be, and do not grow.", HEALTHY)
                 .unit("bytes")
                 .limits(MEMORY)
@@ -179,15 +169,25 @@ fn sight() -> Row {
             lines("Interval", "How often each source is read: as wanted, or less often where reading costs too much. The slowest device.", HEALTHY)
                 .unit("s")
                 .query("max by (source) (rocewatch_source_interval_seconds{@node})", "{{source}}"),
-            Panel::new(View::Timeline, "Sources that fail", "In the state failed, by device and source.", STUCK)
-                .size(12, 7)
-                .unit("none")
-                .limits(ANY)
-                .texts(FAULT_STATES)
-                .none("No source has failed.")
-                .query("max by (device, source) (rocewatch_source_state{@node,state=\"failed\"})", "{{device}} {{source}}"),
+            Panel::new(
+                View::Table(
+                    vec![
+                        Column::new("source", "Source"),
+                        Column::new("state", "State").texts(SOURCE_STATES),
+                        Column::new("reason", "Reason"),
+                        Column::new("Value", "Devices"),
+                    ],
+                    Order::Up("Source"),
+                ),
+                "Sources",
+                "How many devices have each source in each state, and why it is not read where it is not.",
+                HEALTHY,
+            )
+            .size(12, 8)
+            .unit("none")
+            .now("count by (source, state, reason) (rocewatch_source_state{@node} == 1)", "{{source}} {{state}}"),
             Panel::new(View::Timeline, "Sources that hang or stand still", "A read that does not come back, or values that stay while traffic passes.", STUCK)
-                .size(6, 7)
+                .size(6, 8)
                 .unit("none")
                 .limits(ANY)
                 .texts(FAULT_STATES)
@@ -195,7 +195,7 @@ fn sight() -> Row {
                 .query("max by (source) (rocewatch_source_stalled{@node})", "{{source}} hangs")
                 .query("max by (source) (rocewatch_source_frozen{@node})", "{{source}} stands still"),
             Panel::new(View::Bars, "Resets and implausible samples", "Counters that began anew, and samples that cannot be true. Neither enters a rate.", RESET)
-                .size(6, 7)
+                .size(6, 8)
                 .unit("none")
                 .limits(SOME)
                 .query("sum(increase(rocewatch_resets_total{@node}[$__rate_interval]))", "resets")
@@ -215,12 +215,21 @@ fn service() -> Row {
                     "{{path}} {{status}}",
                 ),
             lines(
-                "Running since",
+                "Uptime",
                 "The time for which the agent runs; it falls when it starts anew.",
                 HEALTHY,
             )
             .unit("s")
             .query("time() - rocewatch_up_since_seconds{@node}", "uptime"),
+            lines("Archive", "Bytes that history takes on disk, within its bound. Absent where the agent keeps none.", HEALTHY)
+                .unit("bytes")
+                .query("rocewatch_archive_bytes{@node}", "on disk"),
+            lines("Archived rows", "Rows that are written (left), and rows that found no room because the disk did not take them (right).", HEALTHY)
+                .unit("cps")
+                .query("rate(rocewatch_archive_rows_total{@node}[$__rate_interval])", "written")
+                .query("rate(rocewatch_archive_lost_rows_total{@node}[$__rate_interval])", "lost")
+                .right("B", "cps", "lost")
+                .color("B", "red"),
         ],
     }
 }

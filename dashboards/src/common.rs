@@ -1,6 +1,6 @@
 //! What the dashboards have in common: choices, marks, limits, links, and the simulated servers on which they are tried.
 
-use crate::grafana::{Annotation, Choice, Dashboard, Limits, Link, Scene, Variable, chosen};
+use crate::grafana::{Annotation, Choice, Dashboard, Limits, Link, Scene, Texts, Variable, chosen};
 
 const fn mlx5(scenario: &'static str, device: &'static str) -> Scene {
     Scene {
@@ -42,21 +42,21 @@ pub(crate) const CE: Limits = Limits::From(&[(0.01, "yellow"), (0.1, "orange")])
 pub(crate) const LINE: Limits = Limits::From(&[(0.9, "yellow"), (0.98, "orange")]);
 /// What should not happen at all.
 pub(crate) const ANY: Limits = Limits::From(&[(1e-9, "red")]);
-/// What should not happen often.
-pub(crate) const SOME: Limits = Limits::From(&[(1e-9, "yellow"), (10.0, "orange")]);
+/// What happens now and then, a second: `transport_errors` of docs/events.md.
+pub(crate) const SOME: Limits = Limits::From(&[(1.0, "yellow"), (10.0, "orange")]);
 /// Share of received CNPs that are not acted on: `cnp_ignored` of docs/events.md.
 pub(crate) const IGNORED: Limits = Limits::From(&[(0.01, "orange"), (0.5, "red")]);
 /// Share of a second that DMA waited: `pcie_backpressure` of docs/events.md.
 pub(crate) const PCIE: Limits = Limits::From(&[(0.1, "yellow"), (0.3, "orange")]);
 
-pub(crate) const SEVERITIES: &[(&str, &str, &str)] = &[
+pub(crate) const SEVERITIES: Texts = &[
     ("critical", "critical", "red"),
     ("warning", "warning", "orange"),
     ("info", "info", "blue"),
 ];
-pub(crate) const LINK_STATES: &[(&str, &str, &str)] = &[("0", "down", "red"), ("1", "up", "green")];
-pub(crate) const OPEN_STATES: &[(&str, &str, &str)] = &[("0", "over", "transparent"), ("1", "open", "red")];
-pub(crate) const FAULT_STATES: &[(&str, &str, &str)] = &[("0", "no", "green"), ("1", "yes", "red")];
+pub(crate) const LINK_STATES: Texts = &[("0", "down", "red"), ("1", "up", "green")];
+pub(crate) const OPEN_STATES: Texts = &[("0", "over", "transparent"), ("1", "open", "red")];
+pub(crate) const FAULT_STATES: Texts = &[("0", "no", "green"), ("1", "yes", "red")];
 
 /// Every dashboard has the same choices, so that each link can carry all of them. One node and one port are always chosen; where
 /// a dashboard shows more than these, the choice is not shown, and is carried on all the same.

@@ -171,35 +171,35 @@ fn worst() -> Row {
                 .now(peaks(PAUSE_RX, 10), "{{instance}} {{device}}"),
             ranking(
                 "Pause sent, peak",
-                "The ten ports that held the fabric back most: slow receivers, and where pause comes from. NICs that measure no time have the most that it can have been (≤).",
+                "The eight ports that held the fabric back most: slow receivers, and where pause comes from. NICs that measure no time have the most that it can have been (≤).",
                 crate::common::SLOW_RECEIVER,
             )
             .share()
             .limits(PAUSE)
-            .now(peaks(PAUSE_TX, 10), "{{instance}} {{device}}")
-            .now_on(FRAMES_ONLY, peaks(AT_MOST, 5), "≤ {{instance}} {{device}} {{direction}}"),
+            .now(peaks(PAUSE_TX, 8), "{{instance}} {{device}}")
+            .now_on(FRAMES_ONLY, peaks(AT_MOST, 4), "≤ {{instance}} {{device}} {{direction}}"),
             ranking("CNPs sent, peak", "The ten ports that received most congested traffic, as it is answered. The number depends on the NIC: compare like with like.", INCAST)
                 .unit("pps")
                 .now(peaks(CNPS_SENT, 10), "{{instance}} {{device}}"),
             ranking("CE fraction, peak", "The ten ports of whose packets most were marked by a switch on the way.", INCAST)
-                .share()
-                .limits(CE)
-                .now(peaks(MARKED, 10), "{{instance}} {{device}}"),
-            lines("Pause received", "The same ports over time.", STORM)
-                .share()
-                .limits(PAUSE)
-                .query(course_of(PAUSE_RX, 10), "{{instance}} {{device}}"),
-            lines("Pause sent", "The same ports over time, of those that measure the time.", crate::common::SLOW_RECEIVER)
-                .share()
-                .limits(PAUSE)
-                .query(course_of(PAUSE_TX, 10), "{{instance}} {{device}}"),
-            lines("CNPs sent", "The same ports over time.", INCAST)
-                .unit("pps")
-                .query(course_of(CNPS_SENT, 10), "{{instance}} {{device}}"),
-            lines("CE fraction", "The same ports over time.", INCAST)
                 .unit("percentunit")
                 .limits(CE)
-                .query(course_of(MARKED, 10), "{{instance}} {{device}}"),
+                .now(peaks(MARKED, 10), "{{instance}} {{device}}"),
+            lines("Pause received", "The five worst of them over time.", STORM)
+                .share()
+                .limits(PAUSE)
+                .query(course_of(PAUSE_RX, 5), "{{instance}} {{device}}"),
+            lines("Pause sent", "The five worst of them over time, of those that measure the time.", crate::common::SLOW_RECEIVER)
+                .share()
+                .limits(PAUSE)
+                .query(course_of(PAUSE_TX, 5), "{{instance}} {{device}}"),
+            lines("CNPs sent", "The five worst of them over time.", INCAST)
+                .unit("pps")
+                .query(course_of(CNPS_SENT, 5), "{{instance}} {{device}}"),
+            lines("CE fraction", "The five worst of them over time.", INCAST)
+                .unit("percentunit")
+                .limits(CE)
+                .query(course_of(MARKED, 5), "{{instance}} {{device}}"),
         ],
     }
 }
@@ -241,7 +241,7 @@ fn course() -> Row {
 fn bands() -> Row {
     let heatmap = |title, description, scene| {
         Panel::new(View::Heatmap, title, description, scene)
-            .unit("percentunit")
+            .unit("cps")
             .step("1m")
     };
     Row {

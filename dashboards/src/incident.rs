@@ -193,7 +193,7 @@ fn compared() -> Row {
             description,
             scene,
         )
-        .size(8, 9)
+        .size(9, 10)
         .unit(unit)
         .now(
             each(signals, |signal| signal.over(BEFORE, "@port")),
@@ -237,7 +237,7 @@ fn compared() -> Row {
                 &RATES,
             ),
             Panel::new(View::Timeline, "Links", "Carrier of each port.", FLAP)
-                .size(8, 9)
+                .size(6, 10)
                 .unit("none")
                 .limits(Limits::From(&[(-1.0, "red"), (1.0, "green")]))
                 .texts(LINK_STATES)

@@ -52,7 +52,7 @@ fn ports() -> Row {
                 "Each port over the last few scrapes. Empty is what its NIC does not count.",
                 STORM,
             )
-            .size(24, 9)
+            .size(24, 10)
             .now(
                 "rocewatch_port_up{@node} * on (device, port) group_left (rail) max by (device, port, rail) (rocewatch_port_info{@node})",
                 "{{device}}",

@@ -93,17 +93,17 @@ fn head() -> Row {
                 "Labels of rocewatch_port_info. Empty is what the host cannot tell.",
                 HEALTHY,
             )
-            .size(24, 3)
+            .size(24, 4)
             .unit("none")
             .now("rocewatch_port_info{@port}", "{{device}}"),
             Panel::new(View::Timeline, "Course of the link", "Carrier as each scrape found it; what is shorter is in the lost carriers below.", FLAP)
-                .size(12, 4)
+                .size(12, 5)
                 .unit("none")
                 .limits(ANY)
                 .texts(LINK_STATES)
                 .query("rocewatch_port_up{@port}", "link"),
             Panel::new(View::Timeline, "Events", "What the agent found, and when it was open.", STORM)
-                .size(12, 4)
+                .size(12, 5)
                 .unit("none")
                 .limits(ANY)
                 .texts(OPEN_STATES)
@@ -147,7 +147,7 @@ fn bursts() -> Row {
     let heatmap = |title, description, scene| {
         Panel::new(View::Heatmap, title, description, scene)
             .size(6, 8)
-            .unit("percentunit")
+            .unit("cps")
     };
     let buckets = |metric: &str, direction: &str, of: &str| {
         format!("sum by (le) (rate({metric}_bucket{{{of},direction=\"{direction}\"}}[$__rate_interval]))")

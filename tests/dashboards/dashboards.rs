@@ -8,7 +8,7 @@ mod agent;
 mod common;
 #[path = "../../dashboards/src/fabric.rs"]
 mod fabric;
-#[path = "../../dashboards/src/grafana.rs"]
+#[path = "../../dashboards/src/grafana/mod.rs"]
 mod grafana;
 #[path = "../../dashboards/src/incident.rs"]
 mod incident;
