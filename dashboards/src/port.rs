@@ -276,6 +276,7 @@ fn host() -> Row {
             lines("Seconds of waiting", "Share of the seconds in which DMA waited for more than 30 % of the second.", SLOW_RECEIVER)
                 .share()
                 .limits(PCIE)
+                .quiet()
                 .query("rate(rocewatch_pcie_stalled_seconds_total{@port}[$__rate_interval])", "{{direction}}"),
             lines("PCIe errors", "Of the signal between NIC and host: a slot, a riser or a retimer.", HEALTHY)
                 .unit("cps")
