@@ -1,6 +1,6 @@
 //! What Rocewatch costs, and whether it sees everything.
 
-use crate::common::{ANY, FAULT_STATES, HEALTHY, RESET, ROW_TO_NODE, SOME, STUCK, node_marks, variables};
+use crate::common::{ANY, FAULT_STATES, HEALTHY, RESET, ROW_TO_NODE, SOME, STUCK, port_marks, variables};
 use crate::grafana::{Column, Dashboard, Limits, Order, Panel, Row, Scene, Texts, View};
 
 pub(crate) fn dashboard() -> Dashboard {
@@ -10,7 +10,7 @@ pub(crate) fn dashboard() -> Dashboard {
         description: "What Rocewatch costs the nodes, and whether it sees everything: of all agents first, then of one.",
         from: "now-1h",
         variables: variables(true, false, false),
-        annotations: node_marks(),
+        annotations: port_marks("@node"),
         rows: vec![all(), cost(), sight(), service()],
     }
 }

@@ -55,7 +55,13 @@ pub(crate) const SEVERITIES: Texts = &[
     ("info", "info", "blue"),
 ];
 pub(crate) const LINK_STATES: Texts = &[("0", "down", "red"), ("1", "up", "green")];
-pub(crate) const OPEN_STATES: Texts = &[("0", "over", "transparent"), ("1", "open", "red")];
+/// What [`events_by_severity`] gives.
+pub(crate) const OPEN_STATES: Texts = &[
+    ("0", "over", "transparent"),
+    ("1", "info", "blue"),
+    ("2", "warning", "orange"),
+    ("3", "critical", "red"),
+];
 pub(crate) const FAULT_STATES: Texts = &[("0", "no", "green"), ("1", "yes", "red")];
 
 /// Every dashboard has the same choices, so that each link can carry all of them. One node and one port are always chosen; where
@@ -99,40 +105,60 @@ pub(crate) fn variables(node_shown: bool, device_shown: bool, priority_shown: bo
     ]
 }
 
-/// The time during which events of a severity are open, on all that `selector` leaves.
-pub(crate) fn event_marks(
-    name: &'static str,
-    severity: &str,
-    color: &'static str,
-    selector: &str,
-    scene: Scene,
-) -> Annotation {
-    Annotation {
+/// The time during which something is open: storms and lost links on every panel; the rest where somebody asks for it, since what
+/// is open for hours hides what is drawn.
+///
+/// `open` gives the events of a matcher, above 0 while they are open.
+pub(crate) fn marks(
+    open: impl Fn(&str) -> String,
+    title: &'static str,
+    text: &'static str,
+) -> Vec<Annotation> {
+    let mark = |name, color, shown, matcher: &str, scene| Annotation {
         name,
         color,
-        expr: chosen(&format!(
-            "rocewatch_event_active{{{selector},severity=\"{severity}\"}} == 1"
-        )),
-        title: "{{event}}",
-        text: "{{instance}} {{device}} {{direction}} {{priority}}",
+        shown,
+        expr: chosen(&open(matcher)),
+        title,
+        text,
         scene,
-    }
-}
-
-/// Critical events and warnings of the chosen node.
-pub(crate) fn node_marks() -> Vec<Annotation> {
+    };
     vec![
-        event_marks("Critical events", "critical", "red", "@node", STORM),
-        event_marks("Warnings", "warning", "orange", "@node", SLOW_RECEIVER),
+        mark("Storms", "red", true, "event=\"pfc_storm\"", STORM),
+        mark(
+            "Lost links",
+            "purple",
+            true,
+            "event=~\"link_down|device_gone\"",
+            FLAP,
+        ),
+        mark(
+            "Other critical events",
+            "orange",
+            false,
+            "severity=\"critical\",event!~\"pfc_storm|link_down|device_gone\"",
+            FLAP,
+        ),
+        mark("Warnings", "yellow", false, "severity=\"warning\"", SLOW_RECEIVER),
     ]
 }
 
-/// Critical events and warnings of the chosen port.
-pub(crate) fn port_marks() -> Vec<Annotation> {
-    vec![
-        event_marks("Critical events", "critical", "red", "@port", STORM),
-        event_marks("Warnings", "warning", "orange", "@port", SLOW_RECEIVER),
-    ]
+/// What is open on all that `selector` leaves.
+pub(crate) fn port_marks(selector: &str) -> Vec<Annotation> {
+    let open = |matcher: &str| format!("rocewatch_event_active{{{selector},{matcher}}} == 1");
+    marks(
+        open,
+        "{{event}}",
+        "{{instance}} {{device}} {{direction}} {{priority}}",
+    )
+}
+
+/// When which event was open, coloured by its severity: 0 where it is over.
+pub(crate) fn events_by_severity(labels: &str, selector: &str) -> String {
+    let of = |severity: &str, code: u8| {
+        format!("{code} * max by ({labels}) (rocewatch_event_active{{{selector},severity=\"{severity}\"}})")
+    };
+    [of("critical", 3), of("warning", 2), of("info", 1)].join(" or ")
 }
 
 /// To the port that labels `device` and `instance` of a series tell.

@@ -3,9 +3,9 @@
 
 use crate::common::{
     ANY, CE, CNPS_IN_ONE, FLAP, FRAMES_ONLY, HEALTHY, INCAST, LINE, PAUSE, ROW_TO_NODE, ROW_TO_PORT,
-    SEVERITIES, SOME, STORM, TO_PORT, event_marks, variables,
+    SEVERITIES, SOME, STORM, TO_PORT, marks, variables,
 };
-use crate::grafana::{Annotation, Column, Dashboard, Limits, Order, Panel, Row, Scene, View, chosen};
+use crate::grafana::{Column, Dashboard, Limits, Order, Panel, Row, View};
 
 pub(crate) fn dashboard() -> Dashboard {
     Dashboard {
@@ -14,22 +14,15 @@ pub(crate) fn dashboard() -> Dashboard {
         description: "All nodes at once: which ports are worst, where storms are open, and whether the rails are alike. Needs the recording rules of Rocewatch.",
         from: "now-1h",
         variables: variables(false, false, true),
-        annotations: vec![
-            open_somewhere("Critical events", "critical", "red", STORM),
-            open_somewhere("Warnings", "warning", "orange", INCAST),
-        ],
+        // Marks of a whole fabric tell what is open, not where: that is in the tables.
+        annotations: marks(
+            |matcher| {
+                format!("sum by (event) (cluster:rocewatch_event_active:sum{{@cluster,{matcher}}}) > 0")
+            },
+            "{{event}}",
+            "open on at least one port",
+        ),
         rows: vec![now(), open(), worst(), course(), bands(), rails()],
-    }
-}
-
-/// Marks of a whole fabric tell what is open, not where: that is in the tables.
-fn open_somewhere(name: &'static str, severity: &str, color: &'static str, scene: Scene) -> Annotation {
-    Annotation {
-        expr: chosen(&format!(
-            "sum by (event) (cluster:rocewatch_event_active:sum{{@cluster,severity=\"{severity}\"}}) > 0"
-        )),
-        text: "open on at least one port",
-        ..event_marks(name, severity, color, "@cluster", scene)
     }
 }
 
@@ -93,6 +86,7 @@ fn open() -> Row {
                 "Priorities that stand still, 100 at most. rx: the fabric forbids the node to send; follow it to a node that has tx, which is where it comes from.",
                 STORM,
             )
+            .size(7, 8)
             .none("No storm is open.")
             .now("topk(100, rocewatch_pfc_storm_active{@cluster,priority=~\"$priority\"} == 1)", "{{instance}} {{device}}"),
             Panel::new(
@@ -109,6 +103,7 @@ fn open() -> Row {
                 "What the agents have found and is not over: 100 of the critical ones and 100 warnings at most.",
                 INCAST,
             )
+            .size(11, 8)
             .none("No event is open.")
             .now(
                 "topk(100, max by (instance, device, event, severity) (rocewatch_event_active{@cluster,severity=\"critical\",priority=~\"$priority\"}) == 1) or topk(100, max by (instance, device, event, severity) (rocewatch_event_active{@cluster,severity=\"warning\",priority=~\"$priority\"}) == 1)",
@@ -120,6 +115,7 @@ fn open() -> Row {
                 "Ports that lost their carrier most often in the shown time. Three times in ten minutes is an event.",
                 FLAP,
             )
+            .size(6, 8)
             .unit("none")
             .limits(Limits::From(&[(1.0, "yellow"), (3.0, "red")]))
             .none("No port lost its carrier.")

@@ -1,8 +1,8 @@
 //! What happened: before, during and after, and what moved first. An alert links to it with its time range.
 
 use crate::common::{
-    BAD_CABLE, FLAP, INCAST, LINE, LINK_STATES, OPEN_STATES, PAUSE, ROW_TO_PORT, ROW_TO_PORT_OF_NODE,
-    SEVERITIES, SLOW_RECEIVER, SOME, STORM, TO_PORT_OF_NODE, node_marks, variables,
+    ANY, BAD_CABLE, FLAP, INCAST, LINE, LINK_STATES, OPEN_STATES, PAUSE, ROW_TO_PORT, ROW_TO_PORT_OF_NODE,
+    SEVERITIES, SLOW_RECEIVER, SOME, STORM, TO_PORT_OF_NODE, events_by_severity, port_marks, variables,
 };
 use crate::grafana::{Choice, Column, Dashboard, Limits, Order, Panel, Row, Scene, Variable, View};
 
@@ -20,7 +20,7 @@ pub(crate) fn dashboard() -> Dashboard {
         description: "Before, during and after, and what moved first. Choose a time that begins while all was well.",
         from: "now-30m",
         variables: choices,
-        annotations: node_marks(),
+        annotations: port_marks("@node"),
         rows: vec![first(), compared(), course(), elsewhere()],
     }
 }
@@ -170,10 +170,10 @@ fn first() -> Row {
             Panel::new(View::Timeline, "Events", "What the agent found on this node, and when it was open. Times of events are exact to a sample.", STORM)
                 .size(14, 11)
                 .unit("none")
-                .limits(Limits::From(&[(1.0, "red")]))
+                .limits(ANY)
                 .texts(OPEN_STATES)
                 .none("No event since the agent started.")
-                .query("max by (device, event, direction) (rocewatch_event_active{@node,priority=~\"$priority\"})", "{{device}} {{event}} {{direction}}"),
+                .query(events_by_severity("device, event, direction", "@node,priority=~\"$priority\""), "{{device}} {{event}} {{direction}}"),
         ],
     }
 }

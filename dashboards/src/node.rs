@@ -2,7 +2,7 @@
 
 use crate::common::{
     ANY, CE, CNP_IGNORED, CNPS_IN_ONE, FRAMES_ONLY, HEALTHY, IGNORED, INCAST, LINE, LINK_STATES, PAUSE,
-    ROW_TO_PORT_OF_NODE, SLOW_RECEIVER, SOME, STORM, TO_PORT_OF_NODE, node_marks, variables,
+    ROW_TO_PORT_OF_NODE, SLOW_RECEIVER, SOME, STORM, TO_PORT_OF_NODE, port_marks, variables,
 };
 use crate::grafana::{Choice, Column, Dashboard, Limits, Order, Panel, Row, Scene, Variable, View};
 
@@ -23,7 +23,7 @@ pub(crate) fn dashboard() -> Dashboard {
         description: "The ports of one server side by side: drops, pause, ECN marks, CNPs and utilization.",
         from: "now-30m",
         variables: choices,
-        annotations: node_marks(),
+        annotations: port_marks("@node"),
         rows: vec![ports(), drops(), pause(), marks(), cnps(), utilization()],
     }
 }
@@ -171,9 +171,9 @@ fn marks() -> Row {
             lines("Marked packets", "Received with Congestion Experienced: this node is the notification point and answers with CNPs.", INCAST)
                 .unit("pps")
                 .query("sum by (device) (rate(rocewatch_ecn_marked_packets_total{@node}[$__rate_interval]))", "{{device}}"),
-            lines("CNPs for each marked packet", "Small where the CNP timer takes many marks together, as it should; 0 with marks means that notification is off.", INCAST)
+            lines("CNPs for each marked packet", "Small where the CNP timer takes many marks together, as it should; 0 means that notification is off. Only where ten marks a second or more come.", INCAST)
                 .unit("none")
-                .query("max by (device) (rocewatch_cnp_per_marked_packet{@node})", "{{device}}"),
+                .query("sum by (device) (rate(rocewatch_cnp_sent_total{@node}[$__rate_interval])) / (sum by (device) (rate(rocewatch_ecn_marked_packets_total{@node}[$__rate_interval])) > 10)", "{{device}}"),
         ],
     }
 }

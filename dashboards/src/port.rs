@@ -2,7 +2,7 @@
 
 use crate::common::{
     ANY, BAD_CABLE, CE, CNP_IGNORED, CNPS_IN_ONE, FLAP, FRAMES_ONLY, HEALTHY, INCAST, LINE, LINK_STATES,
-    OPEN_STATES, PAUSE, PCIE, SLOW_RECEIVER, SOME, STORM, port_marks, variables,
+    OPEN_STATES, PAUSE, PCIE, SLOW_RECEIVER, SOME, STORM, events_by_severity, port_marks, variables,
 };
 use crate::grafana::{Column, Dashboard, Limits, Order, Panel, Row, Scene, View};
 
@@ -13,7 +13,7 @@ pub(crate) fn dashboard() -> Dashboard {
         description: "One port in depth: pause by priority, bursts, DCQCN at work, errors, FEC, PCIe, and the course of its link.",
         from: "now-30m",
         variables: variables(true, true, true),
-        annotations: port_marks(),
+        annotations: port_marks("@port"),
         rows: vec![head(), pause(), bursts(), dcqcn(), errors(), link(), host()],
     }
 }
@@ -108,7 +108,7 @@ fn head() -> Row {
                 .limits(ANY)
                 .texts(OPEN_STATES)
                 .none("No event since the agent started.")
-                .query("max by (event) (rocewatch_event_active{@priority})", "{{event}}"),
+                .query(events_by_severity("event, direction", "@priority"), "{{event}} {{direction}}"),
         ],
     }
 }

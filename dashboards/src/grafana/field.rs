@@ -79,3 +79,8 @@ pub(super) fn mappings(texts: Texts) -> Vec<Value> {
     }
     vec![json!({ "type": "value", "options": options })]
 }
+
+/// Shares are told to a hundredth of a percent; other units as Grafana thinks best.
+pub(super) fn decimals(unit: &str) -> Option<u8> {
+    (unit == "percentunit").then_some(2)
+}

@@ -46,6 +46,8 @@ pub(crate) struct Row {
 pub(crate) struct Annotation {
     pub(crate) name: &'static str,
     pub(crate) color: &'static str,
+    /// Whether it is shown without being asked for.
+    pub(crate) shown: bool,
     /// Marked is the time in which it gives something above 0.
     pub(crate) expr: String,
     pub(crate) title: &'static str,
@@ -127,7 +129,7 @@ impl Annotation {
         json!({
             "name": self.name,
             "datasource": datasource(),
-            "enable": true,
+            "enable": self.shown,
             "hide": false,
             "iconColor": self.color,
             "expr": self.expr,

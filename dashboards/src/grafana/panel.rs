@@ -1,6 +1,6 @@
 //! A panel: its queries, its fields and its place.
 
-use super::field::mappings;
+use super::field::{decimals, mappings};
 use super::{COLUMNS, Column, Limits, Link, Scene, Texts, View, chosen, datasource, letter, set, table};
 use serde_json::{Value, json};
 
@@ -269,6 +269,9 @@ impl Panel {
         });
         if !matches!(self.view, View::Number | View::Table(..) | View::Timeline) {
             set(&mut defaults, "min", json!(0));
+        }
+        if let (View::Number | View::Ranking, Some(decimals)) = (&self.view, decimals(self.unit)) {
+            set(&mut defaults, "decimals", json!(decimals));
         }
         if let Some(max) = self.max {
             set(&mut defaults, "max", json!(max));

@@ -1,6 +1,6 @@
 //! The columns of a table.
 
-use super::field::mappings;
+use super::field::{decimals, mappings};
 use super::{Limits, Link, Texts};
 use serde_json::{Value, json};
 
@@ -93,8 +93,13 @@ impl Column {
     pub(super) fn json(&self) -> Value {
         let mut properties = Vec::new();
         let mut property = |id: &str, value: Value| properties.push(json!({ "id": id, "value": value }));
+        // Else an empty cell would say what the whole table says when it is empty.
+        property("noValue", json!(""));
         if let Some(unit) = self.unit {
             property("unit", json!(unit));
+            if let Some(decimals) = decimals(unit) {
+                property("decimals", json!(decimals));
+            }
         }
         if let Some(limits) = self.limits {
             property("thresholds", limits.json());

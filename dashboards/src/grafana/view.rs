@@ -52,7 +52,7 @@ impl View {
             }
             Self::Timeline => return json!({ "fillOpacity": 80, "lineWidth": 0 }),
             Self::Table(..) => {
-                return json!({ "align": "auto", "cellOptions": { "type": "auto" }, "filterable": false });
+                return json!({ "align": "auto", "cellOptions": { "type": "auto" }, "minWidth": 60, "filterable": false });
             }
             Self::Number | Self::Ranking | Self::Heatmap => return json!({}),
         };
