@@ -153,10 +153,11 @@ pub(crate) fn port_marks(selector: &str) -> Vec<Annotation> {
     )
 }
 
-/// When which event was open, coloured by its severity: 0 where it is over.
+/// When which event was open, coloured by its severity, 0 where it is over; of those that were open at all within the shown time.
 pub(crate) fn events_by_severity(labels: &str, selector: &str) -> String {
     let of = |severity: &str, code: u8| {
-        format!("{code} * max by ({labels}) (rocewatch_event_active{{{selector},severity=\"{severity}\"}})")
+        let active = format!("rocewatch_event_active{{{selector},severity=\"{severity}\"}}");
+        format!("{code} * max by ({labels}) ({active} and max_over_time({active}[$__range] @ end()) > 0)")
     };
     [of("critical", 3), of("warning", 2), of("info", 1)].join(" or ")
 }

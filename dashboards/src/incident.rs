@@ -38,17 +38,17 @@ const fn signal(name: &'static str, floor: &'static str, rate: &'static str) -> 
     Signal { name, rate, floor }
 }
 
-/// Shares of time.
+/// Shares of time. A rate that is extrapolated to the ends of its window can be a little above 1.
 const SHARES: [Signal; 3] = [
     signal(
         "paused by the fabric",
         "0.005",
-        "max by (device) (rate(rocewatch_pfc_pause_seconds_total{OF,direction=\"rx\"}WINDOW))",
+        "clamp_max(max by (device) (rate(rocewatch_pfc_pause_seconds_total{OF,direction=\"rx\"}WINDOW)), 1)",
     ),
     signal(
         "pauses the switch",
         "0.005",
-        "max by (device) (rate(rocewatch_pfc_pause_seconds_total{OF,direction=\"tx\"}WINDOW))",
+        "clamp_max(max by (device) (rate(rocewatch_pfc_pause_seconds_total{OF,direction=\"tx\"}WINDOW)), 1)",
     ),
     signal(
         "waits for PCIe",
@@ -172,7 +172,7 @@ fn first() -> Row {
                 .unit("none")
                 .limits(ANY)
                 .texts(OPEN_STATES)
-                .none("No event since the agent started.")
+                .none("No event was open.")
                 .query(events_by_severity("device, event, direction", "@node,priority=~\"$priority\""), "{{device}} {{event}} {{direction}}"),
         ],
     }
@@ -181,7 +181,7 @@ fn first() -> Row {
 fn compared() -> Row {
     let table = |title, description, scene: Scene, unit: &'static str, limits: Limits, signals: &[Signal]| {
         let columns = vec![
-            Column::new("signal", "What"),
+            Column::new("signal", "What").width(190),
             Column::new("Value #A", "Before").unit(unit).limits(limits),
             Column::new("Value #B", "Peak").unit(unit).limits(limits),
             Column::new("Value #C", "Mean").unit(unit).limits(limits),

@@ -107,7 +107,7 @@ fn head() -> Row {
                 .unit("none")
                 .limits(ANY)
                 .texts(OPEN_STATES)
-                .none("No event since the agent started.")
+                .none("No event was open.")
                 .query(events_by_severity("event, direction", "@priority"), "{{event}} {{direction}}"),
         ],
     }

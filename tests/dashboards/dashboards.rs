@@ -21,6 +21,7 @@ mod port;
 #[path = "../support/prometheus.rs"]
 mod prometheus;
 mod promql;
+mod questions;
 mod scale;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,10 +1,10 @@
 //! Every expression runs against a Prometheus that scraped the simulated servers, and gives something.
 
 use crate::common;
-use crate::grafana::{Dashboard, Scene};
+use crate::grafana::Scene;
 use crate::prometheus::Prometheus;
+use crate::questions::{Drawn, Question, drawn, values};
 use crate::support::Daemon;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,48 +24,6 @@ const CHOSEN: [(&str, &str); 6] = [
     ("$quiet", "8s"),
     ("$cluster", ".*"),
 ];
-
-/// Something that is drawn, and what it asks.
-struct Drawn {
-    place: String,
-    questions: Vec<Question>,
-    /// Whether it may be all zeros.
-    quiet: bool,
-}
-
-/// Something to ask, and where it has to give something.
-struct Question {
-    expr: String,
-    instant: bool,
-    scene: Scene,
-}
-
-fn drawn(dashboard: &Dashboard) -> Vec<Drawn> {
-    let marks = dashboard.annotations.iter().map(|mark| Drawn {
-        place: format!("{}, {}", dashboard.uid, mark.name),
-        questions: vec![Question {
-            expr: mark.expr.clone(),
-            instant: false,
-            scene: mark.scene,
-        }],
-        quiet: false,
-    });
-    let panels = dashboard.rows.iter().flat_map(|row| &row.panels);
-    let panels = panels.map(|panel| Drawn {
-        place: format!("{}, {}", dashboard.uid, panel.title),
-        questions: panel
-            .queries
-            .iter()
-            .map(|query| Question {
-                expr: query.expr.clone(),
-                instant: query.instant,
-                scene: query.scene.unwrap_or(panel.scene),
-            })
-            .collect(),
-        quiet: panel.quiet,
-    });
-    marks.chain(panels).collect()
-}
 
 /// The name of a scene as a node.
 fn node(scene: Scene) -> String {
@@ -106,16 +64,6 @@ fn hastened(rules: &str) -> String {
         .replace("interval: 1m", "interval: 2s")
         .replace("offset 1m", "offset 2s")
         .replace("[5m]", "[10s]")
-}
-
-/// All numbers of an answer.
-fn values(answer: &[Value]) -> impl Iterator<Item = f64> {
-    let points = answer.iter().flat_map(|series| {
-        let one = std::slice::from_ref(&series["value"]);
-        series["values"].as_array().map_or(one, Vec::as_slice)
-    });
-    let numbers = points.filter_map(|point| point[1].as_str()?.parse().ok());
-    numbers.filter(|number: &f64| number.is_finite())
 }
 
 fn now() -> u64 {

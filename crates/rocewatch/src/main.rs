@@ -12,7 +12,9 @@ mod http;
 mod incident;
 mod logging;
 mod metrics;
+mod report;
 mod service;
+mod shown;
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! One source of a port as the world sees it: its state, its track, and what is wrong with it.
 
 use super::{Health, JobId, ReadTimes, archivist};
-use crate::clock::nanos;
+use crate::clock::{Clock, nanos};
 use model::{Port, Schema, SourceKind, Why};
 use ring::{Cursor, Row};
 use signals::PortSignals;
@@ -244,8 +244,8 @@ impl SourceView {
     }
 
     /// Notices, and tells, when a read hangs and when it no longer does.
-    pub(super) fn watch_stall(&mut self, port: &Port, kind: SourceKind, now: u64) {
-        let stalled = self.health.busy_for(now) > nanos(STALL);
+    pub(super) fn watch_stall(&mut self, port: &Port, kind: SourceKind, clock: Clock, now: u64) {
+        let stalled = self.health.busy_for(now) > clock.real(STALL);
         if stalled == self.stalled {
             return;
         }
