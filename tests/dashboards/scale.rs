@@ -28,7 +28,13 @@ fn label_values(label: &str) -> &'static [&'static str] {
         "direction" => &["rx", "tx"],
         "rail" => &["0", "1", "2", "3", "4", "5", "6", "7"],
         "le" => &["0.05", "0.25", "0.5", "0.75", "0.9", "0.95", "0.99", "1", "+Inf"],
-        "event" => &["pfc_storm", "sustained_pause", "link_down", "link_flap", "cnp_spike"],
+        "event" => &[
+            "pfc_storm",
+            "sustained_pause",
+            "link_down",
+            "link_flap",
+            "cnp_spike",
+        ],
         "severity" => &["critical", "warning", "info"],
         "version" => &["0.1.0", "0.2.0"],
         other => panic!("a rule groups by {other}: give it values here"),
@@ -66,6 +72,10 @@ fn ports() -> impl Iterator<Item = (u32, String)> {
     })
 }
 
+fn series_of(name: &str, labels: &str) -> String {
+    format!("{name}{{{}}}", labels.trim_end_matches(','))
+}
+
 /// Series of all ports under this name, told apart further by these labels; each `one_of` ports has it.
 fn of_ports(name: &str, labels: &[&str], one_of: u32) -> Vec<String> {
     let ports = ports().filter(|(at, _)| at % one_of == 0);
@@ -73,7 +83,7 @@ fn of_ports(name: &str, labels: &[&str], one_of: u32) -> Vec<String> {
         .flat_map(|(_, port)| {
             labels
                 .iter()
-                .map(|more| format!("{name}{{{port}{more}}}"))
+                .map(|more| series_of(name, &format!("{port}{more}")))
                 .collect::<Vec<_>>()
         })
         .collect()
@@ -94,12 +104,15 @@ fn fabric() -> BTreeMap<String, Vec<String>> {
         } else {
             groups(&rules, &name)
                 .iter()
-                .map(|group| format!("{name}{{{group}}}"))
+                .map(|group| series_of(&name, group))
                 .collect()
         };
         series.insert(name, found);
     }
-    let storms = ["direction=\"rx\",priority=\"3\"", "direction=\"tx\",priority=\"3\""];
+    let storms = [
+        "direction=\"rx\",priority=\"3\"",
+        "direction=\"tx\",priority=\"3\"",
+    ];
     let events = [
         "event=\"link_flap\",severity=\"critical\"",
         "event=\"sustained_pause\",severity=\"warning\",direction=\"rx\",priority=\"3\"",
@@ -178,15 +191,30 @@ fn two_thousand_nodes_stay_under_a_thousand_series_a_panel() {
     let of_all_nodes = common::all()
         .iter()
         .flat_map(drawn)
-        .filter(|drawn| drawn.questions.iter().all(|question| !question.expr.contains("$node")))
+        .filter(|drawn| {
+            drawn
+                .questions
+                .iter()
+                .all(|question| !question.expr.contains("$node"))
+        })
         .collect::<Vec<_>>();
-    assert!(of_all_nodes.len() > 30, "only {} panels are of all nodes", of_all_nodes.len());
+    assert!(
+        of_all_nodes.len() > 30,
+        "only {} panels are of all nodes",
+        of_all_nodes.len()
+    );
     for drawn in &of_all_nodes {
         let series = series(&prometheus, drawn, now);
         assert!(series <= MOST_SERIES, "{}: {series} series", drawn.place);
         let there = |question: &crate::questions::Question| {
-            promql::metrics(&question.expr).iter().all(|name| known.contains(name))
+            promql::metrics(&question.expr)
+                .iter()
+                .all(|name| known.contains(name))
         };
-        assert!(series > 0 || !drawn.questions.iter().any(there), "{}: nothing", drawn.place);
+        assert!(
+            series > 0 || !drawn.questions.iter().any(there),
+            "{}: nothing",
+            drawn.place
+        );
     }
 }
