@@ -12,8 +12,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Storms last from second 10 to 30 of each minute, and links flap from 10 to 18. The shown time begins between the first ones
 /// and the second, while all is well, and ends after the second.
-const WATCHED: Duration = Duration::from_secs(102);
+const WATCHED: u64 = 102;
 const SHOWN: u64 = 65;
+/// What is not there then is looked for once more at the same time of the next minutes: a machine that is short of time samples
+/// less, and a detector waits for samples.
+const ROUNDS: u64 = 3;
+const MINUTE: u64 = 60;
 
 /// Grafana's variables, as they stand when somebody looks at that time.
 const CHOSEN: [(&str, &str); 6] = [
@@ -137,11 +141,21 @@ fn every_expression_gives_something_where_it_should() {
     std::fs::write(data.path().join("rules.yml"), hastened(&crate::rules()))
         .expect("the rules can be written");
     let prometheus = Prometheus::start(&config(&servers), data);
-    std::thread::sleep(WATCHED);
-    let to = now();
-    let faults: Vec<_> = drawn
-        .iter()
-        .flat_map(|drawn| faults(&prometheus, drawn, to))
-        .collect();
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    let began = now();
+    let mut open: Vec<_> = drawn.iter().collect();
+    let mut found: Vec<String> = Vec::new();
+    for round in 0..ROUNDS {
+        let to = began + WATCHED + round * MINUTE;
+        std::thread::sleep(Duration::from_secs(to.saturating_sub(now())));
+        found.clear();
+        open.retain(|drawn| {
+            let faults = faults(&prometheus, drawn, to);
+            found.extend_from_slice(&faults);
+            !faults.is_empty()
+        });
+        if open.is_empty() {
+            return;
+        }
+    }
+    panic!("{}", found.join("\n"));
 }

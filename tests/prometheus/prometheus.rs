@@ -2,110 +2,58 @@
 
 #![allow(clippy::disallowed_methods)] // tests start processes and write files
 
+#[path = "../support/prometheus.rs"]
+mod prometheus;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/tree.rs"]
 mod tree;
 
-use std::fmt::Write as _;
+use prometheus::Prometheus;
+use serde_json::Value;
 use std::fs::OpenOptions;
 use std::io::{Seek as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{Daemon, get};
+use support::Daemon;
 
-/// Prometheus on a port and a folder of its own, ended when it goes out of scope.
-struct Prometheus {
-    child: Child,
-    address: SocketAddr,
-    _data: tempfile::TempDir,
+/// A Prometheus that scrapes one target every second.
+fn scraping(target: SocketAddr) -> Prometheus {
+    let config = format!(
+        "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: rocewatch\n  static_configs: [{{targets: ['{target}']}}]\n"
+    );
+    Prometheus::start(
+        &config,
+        tempfile::tempdir().expect("a temporary folder can be made"),
+    )
 }
 
-impl Prometheus {
-    fn scraping(target: SocketAddr) -> Self {
-        let data = tempfile::tempdir().expect("a temporary folder can be made");
-        let config = data.path().join("prometheus.yml");
-        std::fs::write(
-            &config,
-            format!(
-                "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: rocewatch\n  static_configs: [{{targets: ['{target}']}}]\n"
-            ),
-        )
-        .expect("the configuration can be written");
-        let address = TcpListener::bind("127.0.0.1:0")
-            .and_then(|free| free.local_addr())
-            .expect("a port is free");
-        let child = Command::new("prometheus")
-            .arg(format!("--config.file={}", config.display()))
-            .arg(format!(
-                "--storage.tsdb.path={}",
-                data.path().join("tsdb").display()
-            ))
-            .arg(format!("--web.listen-address={address}"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("prometheus is installed (Debian package prometheus)");
-        Self {
-            child,
-            address,
-            _data: data,
-        }
-    }
-
-    /// The samples of an instant query, as labels and value.
-    fn query(&self, query: &str) -> Vec<(serde_json::Value, f64)> {
-        let mut encoded = String::new();
-        for byte in query.bytes() {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-        if std::net::TcpStream::connect(self.address).is_err() {
-            return Vec::new();
-        }
-        let (_, body) = get(self.address, &format!("/api/v1/query?query={encoded}"), &[]);
-        let Ok(answer) = serde_json::from_slice::<serde_json::Value>(&body) else {
-            return Vec::new();
-        };
-        let samples = answer["data"]["result"].as_array().cloned().unwrap_or_default();
-        samples
-            .into_iter()
-            .map(|sample| {
-                (
-                    sample["metric"].clone(),
-                    sample["value"][1]
-                        .as_str()
-                        .and_then(|v| v.parse().ok())
-                        .unwrap_or(f64::NAN),
-                )
-            })
-            .collect()
-    }
-
-    fn wait_for(
-        &self,
-        query: &str,
-        condition: impl Fn(&[(serde_json::Value, f64)]) -> bool,
-    ) -> Vec<(serde_json::Value, f64)> {
-        let end = Instant::now() + Duration::from_secs(60);
-        loop {
-            let samples = self.query(query);
-            if condition(&samples) {
-                return samples;
-            }
-            assert!(Instant::now() < end, "{query} gives {samples:?}");
-            std::thread::sleep(Duration::from_millis(500));
-        }
-    }
+/// The samples of an instant query, as labels and value.
+fn query(prometheus: &Prometheus, query: &str) -> Vec<(Value, f64)> {
+    let samples = prometheus.ask("query", query, &[]);
+    let value = |sample: &Value| sample["value"][1].as_str().and_then(|value| value.parse().ok());
+    samples
+        .into_iter()
+        .map(|sample| (sample["metric"].clone(), value(&sample).unwrap_or(f64::NAN)))
+        .collect()
 }
 
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+fn wait_for(
+    prometheus: &Prometheus,
+    expr: &str,
+    condition: impl Fn(&[(Value, f64)]) -> bool,
+) -> Vec<(Value, f64)> {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let samples = query(prometheus, expr);
+        if condition(&samples) {
+            return samples;
+        }
+        assert!(Instant::now() < end, "{expr} gives {samples:?}");
+        std::thread::sleep(Duration::from_millis(500));
     }
 }
 
@@ -141,16 +89,24 @@ fn prometheus_sees_the_right_rate() {
     };
     let daemon = Daemon::start(&["run", "--sysfs", tree.path().to_str().expect("paths are text")]);
     daemon.wait_until_ready();
-    let prometheus = Prometheus::scraping(daemon.address());
-    prometheus.wait_for("count_over_time(rocewatch_cnp_sent_total[30s])", |samples| {
-        samples.iter().any(|(_, n)| *n >= 20.0)
-    });
-    let rates = prometheus.query("rate(rocewatch_cnp_sent_total{device=\"mlx5_1\"}[15s])");
+    let prometheus = scraping(daemon.address());
+    wait_for(
+        &prometheus,
+        "count_over_time(rocewatch_cnp_sent_total[30s])",
+        |samples| samples.iter().any(|(_, n)| *n >= 20.0),
+    );
+    let rates = query(
+        &prometheus,
+        "rate(rocewatch_cnp_sent_total{device=\"mlx5_1\"}[15s])",
+    );
     end.store(true, Ordering::Relaxed);
     writer.join().expect("the writer ends");
     assert_eq!(rates.len(), 1, "{rates:?}");
     assert!((rates[0].1 - 5_000.0).abs() < 150.0, "{rates:?}");
-    let still = prometheus.query("rate(rocewatch_cnp_sent_total{device=\"mlx5_0\"}[15s])");
+    let still = query(
+        &prometheus,
+        "rate(rocewatch_cnp_sent_total{device=\"mlx5_0\"}[15s])",
+    );
     assert_eq!(still.iter().map(|(_, rate)| *rate).collect::<Vec<_>>(), [0.0]);
 }
 
@@ -159,9 +115,11 @@ fn prometheus_sees_the_right_rate() {
 fn prometheus_takes_every_line_of_the_demo() {
     let daemon = Daemon::start(&["demo"]);
     daemon.wait_until_ready();
-    let prometheus = Prometheus::scraping(daemon.address());
-    prometheus.wait_for("up", |samples| samples.iter().any(|(_, up)| *up > 0.5));
-    let scraped = prometheus.wait_for("scrape_samples_scraped", |samples| {
+    let prometheus = scraping(daemon.address());
+    wait_for(&prometheus, "up", |samples| {
+        samples.iter().any(|(_, up)| *up > 0.5)
+    });
+    let scraped = wait_for(&prometheus, "scrape_samples_scraped", |samples| {
         samples.iter().any(|(_, n)| *n > 1000.0)
     });
     let shown = daemon.scrape().len() as f64;
@@ -170,7 +128,8 @@ fn prometheus_takes_every_line_of_the_demo() {
         "{} taken, {shown} shown",
         scraped[0].1
     );
-    prometheus.wait_for(
+    wait_for(
+        &prometheus,
         "histogram_quantile(0.99, rate(rocewatch_sampled_utilization_ratio_bucket[10s]))",
         |samples| samples.len() == 16 && samples.iter().all(|(_, quantile)| (0.0..=1.0).contains(quantile)),
     );
