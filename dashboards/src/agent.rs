@@ -84,20 +84,20 @@ fn all() -> Row {
                     Order::Down("Failing"),
                 ),
                 "Reads that fail",
-                "Of all nodes, the hundred sources with most failing reads, over five minutes. Their values are absent meanwhile.",
+                "Of all nodes, the hundred sources with most failing reads. Their values are absent meanwhile.",
                 STUCK,
             )
             .size(12, 8)
             .unit("cps")
             .limits(SOME)
             .none("Every read succeeds.")
-            .now("topk(100, rate(rocewatch_source_errors_total{@cluster}[5m]) > 0)", "{{instance}} {{device}} {{source}}"),
-            Panel::new(View::Ranking, "Missed samples", "The ten agents that missed the largest share of what they wanted to read, over five minutes.", STUCK)
+            .now("topk(100, rate(rocewatch_source_errors_total{@cluster}[$__rate_interval]) > 0)", "{{instance}} {{device}} {{source}}"),
+            Panel::new(View::Ranking, "Missed samples", "The ten agents that missed the largest share of what they wanted to read.", STUCK)
                 .size(12, 8)
                 .unit("percentunit")
                 .limits(MISSED)
                 .now(
-                    "topk(10, sum by (cluster, instance) (rate(rocewatch_samples_missed_total{@cluster}[5m])) / (sum by (cluster, instance) (rate(rocewatch_samples_total{@cluster}[5m])) + sum by (cluster, instance) (rate(rocewatch_samples_missed_total{@cluster}[5m])) > 0))",
+                    "topk(10, sum by (cluster, instance) (rate(rocewatch_samples_missed_total{@cluster}[$__rate_interval])) / (sum by (cluster, instance) (rate(rocewatch_samples_total{@cluster}[$__rate_interval])) + sum by (cluster, instance) (rate(rocewatch_samples_missed_total{@cluster}[$__rate_interval])) > 0))",
                     "{{instance}}",
                 ),
         ],

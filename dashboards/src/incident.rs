@@ -116,8 +116,8 @@ impl Signal {
     }
 }
 
-/// The first moments of the shown time: how it was before.
-const BEFORE: &str = "[$quiet] @ ${__from:date:seconds} offset -$quiet";
+/// The first moments of the shown time: how it was before. Grafana gives its beginning in milliseconds, Prometheus takes seconds.
+const BEFORE: &str = "[$quiet] @ ${__from}e-3 offset -$quiet";
 /// The last moments of it.
 const AFTER: &str = "[$quiet]";
 const NOW: &str = "[$__rate_interval]";

@@ -21,7 +21,7 @@ const MINUTE: u64 = 60;
 
 /// Grafana's variables, as they stand when somebody looks at that time.
 const CHOSEN: [(&str, &str); 6] = [
-    ("${__from:date:seconds}", "FROM"),
+    ("${__from}", "FROM000"),
     ("$__range", "65s"),
     ("$__rate_interval", "8s"),
     ("$__interval", "2s"),

@@ -68,7 +68,7 @@ fn strip(expr: &str) -> String {
 
 #[test]
 fn metrics_are_told_from_all_else() {
-    let expr = "max by (device) (rate(a_total{b=\"c d\"}[$__range:$__interval] @ ${__from:date:seconds} offset -$quiet)) \
+    let expr = "max by (device) (rate(a_total{b=\"c d\"}[$__range:$__interval] @ ${__from}e-3 offset -$quiet)) \
                 > 3 * level:b:rate5m and on (x, y) group_left (z) c unless (topk(3, d offset 5m @ end()) or 1e-9 + e)";
     assert_eq!(metrics(expr), ["a_total", "level:b:rate5m", "c", "d", "e"]);
 }
