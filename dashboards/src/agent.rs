@@ -60,10 +60,10 @@ fn all() -> Row {
                 .now("sum(rocewatch_source_full_counters{@cluster})", "full"),
             fault("Series left out", "Series for which metrics.max_series left no room.")
                 .now("sum(rocewatch_series_left_out{@cluster})", "left out"),
-            ranking("CPU", "The ten agents that take most of a CPU, over five minutes.")
+            ranking("CPU", "The ten agents that take most of a CPU.")
                 .unit("percentunit")
                 .limits(CPU)
-                .now(format!("topk(10, rate(process_cpu_seconds_total{{@cluster}}[5m]) {OF_AGENTS})"), "{{instance}}"),
+                .now(format!("topk(10, rate(process_cpu_seconds_total{{@cluster}}[$__rate_interval]) {OF_AGENTS})"), "{{instance}}"),
             ranking("Memory", "The ten agents with most resident memory.")
                 .unit("bytes")
                 .limits(MEMORY)
@@ -113,10 +113,10 @@ fn cost() -> Row {
     Row {
         title: "What it costs $node",
         panels: vec![
-            lines("CPU of $node", "Share of one CPU, over five minutes: the process counts in whole seconds.", HEALTHY)
+            lines("CPU of $node", "Share of one CPU.", HEALTHY)
                 .unit("percentunit")
                 .limits(CPU)
-                .query(format!("rate(process_cpu_seconds_total{{@node}}[5m]) {of_agent}"), "CPU"),
+                .query(format!("rate(process_cpu_seconds_total{{@node}}[$__rate_interval]) {of_agent}"), "CPU"),
             lines("Memory of $node", "Resident. Rings are as long as they were asked to be, and do not grow.", HEALTHY)
                 .unit("bytes")
                 .limits(MEMORY)

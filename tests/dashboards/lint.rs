@@ -229,7 +229,7 @@ fn queries(faults: &mut Faults, panel: &Value) {
             );
         }
         let ranged = target["range"] == true;
-        let over_time = expr.contains("rate(") && !expr.contains("[$") && !expr.contains("[5m]");
+        let over_time = expr.contains("rate(") && !expr.contains("[$");
         faults.unless(!over_time, &title, "takes a rate over a fixed time");
         faults.unless(
             ranged != (target["instant"] == true),

@@ -52,7 +52,7 @@ fn strip(expr: &str) -> String {
     let mut kept = String::new();
     let (mut string, mut depth) = (false, 0_u32);
     let mut variable = false;
-    for c in expr.chars() {
+    for c in expr.replace("${__from}", "0").chars() {
         variable = c == '$' || (variable && (is_name(c)));
         match c {
             '"' => string = !string,
