@@ -3,9 +3,9 @@
 use crate::errno::why_from_errno;
 use crate::ethtool::Columns;
 use crate::tree::Tree;
-use crate::{changes, dcb, ethtool, hwmon, link, module, ports, rdma, record, settings, verbs};
+use crate::{changes, dcb, ethtool, hwmon, link, module, ports, rdma, record, settings, setup, verbs};
 use capture::Files;
-use model::{Changes, Host, LinkLayer, Opened, Port, SourceKind, Why};
+use model::{Changes, Host, LinkLayer, Opened, Port, Setup, SourceKind, Why};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
@@ -167,6 +167,10 @@ impl Host for Kernel {
             (SourceKind::Module, None) => module::open(context, port),
             (SourceKind::Verbs, _) => verbs::open(context, port),
         }
+    }
+
+    fn setup(&self, ports: &[Port]) -> Setup {
+        setup::read(&self.context, ports)
     }
 
     fn changes(&self) -> Result<Box<dyn Changes>, Why> {

@@ -27,6 +27,7 @@ mod rdma;
 mod record;
 mod route;
 mod settings;
+mod setup;
 mod tree;
 mod verbs;
 

@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Ports(Ports),
     /// Show every counter of a port: value, growth, unit and meaning.
     Counters(Counters),
+    /// Tell what is wrong with this server's RoCE configuration and traffic, why it matters, and what mends it.
+    Doctor(Doctor),
     /// Write all that can be read of this server's NICs into a file, for a bug report or for a look elsewhere.
     Capture(Capture),
     /// Tell what happened: what was unlike the hour before, or every value, from the archive that the daemon keeps.
@@ -198,6 +200,52 @@ pub(crate) struct Ports {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) source: Source,
+}
+
+/// Options of `doctor`. The exit status is 0 if nothing is wrong, 1 for warnings, 2 for errors.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Tell the long story of one check, as in pfc_off, and look at nothing.
+    #[arg(long, value_name = "CHECK")]
+    pub(crate) explain: Option<String>,
+    /// For people or for programs.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = DoctorFormat::Text)]
+    pub(crate) format: DoctorFormat,
+    /// From which severity on the exit status is not 0.
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = FailOn::Warning)]
+    pub(crate) fail_on: FailOn,
+    /// Watch the traffic for so long.
+    #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub(crate) watch: Duration,
+    /// Configuration file (TOML): its section [policy] says what this fabric is meant to be.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// How the doctor's answer is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DoctorFormat {
+    /// By severity, with the evidence and what mends it.
+    Text,
+    /// All of it.
+    Json,
+    /// JUnit XML: a test case for each check.
+    Junit,
+}
+
+/// What ends the doctor with a status other than 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Anything.
+    Note,
+    /// Warnings and errors.
+    Warning,
+    /// Errors alone.
+    Error,
+    /// Nothing.
+    Never,
 }
 
 /// Options of `history`.

@@ -10,23 +10,30 @@ pub(crate) enum Failure {
     Usage(String),
     /// Something on this machine is not as it has to be.
     Runtime(String),
+    /// The doctor found something, and has said what: the exit status that tells how bad it is.
+    Found(u8),
 }
 
 impl Failure {
     /// Tells the person at the terminal, and the shell.
     #[allow(clippy::print_stderr)] // the one place where a command says why it failed
     pub(crate) fn report(&self) -> ExitCode {
-        eprintln!("rocewatch: {self}");
+        if !matches!(self, Self::Found(_)) {
+            eprintln!("rocewatch: {self}");
+        }
         ExitCode::from(match self {
             Self::Usage(_) => 64,
             Self::Runtime(_) => 1,
+            Self::Found(status) => *status,
         })
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Usage(message) | Self::Runtime(message)) = self;
-        f.write_str(message)
+        match self {
+            Self::Usage(message) | Self::Runtime(message) => f.write_str(message),
+            Self::Found(_) => f.write_str("the doctor found something"),
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::logging;
 use crate::metrics::Exposition;
 use crate::push::Push;
 use crate::service;
-use crate::web::Web;
+use crate::web::{Handshake, Web};
 use model::Host;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,11 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         .map_err(|error| Failure::Runtime(format!("cannot listen: {error}")))?;
     let hangup = on_signal(SignalKind::hangup())?;
     let end = end_of_daemon()?;
-    let agent = Agent::start(host, &config, uptime, clock).map_err(|error| {
+    let started = Agent::start(Arc::clone(&host), &config, uptime, clock).and_then(|mut agent| {
+        agent.examine(host, clock)?;
+        Ok(agent)
+    });
+    let agent = started.map_err(|error| {
         Failure::Runtime(format!(
             "cannot start a thread: {error}; raise the limit on threads (TasksMax, ulimit -u)"
         ))
@@ -135,7 +139,13 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     }
     tokio::spawn(announce_ready(Arc::clone(&app)));
     tokio::spawn(reload_on(hangup, config_file, config, log, Arc::clone(&app)));
-    http::serve(listener, router, &limits, web, end).await;
+    match web {
+        None => http::serve(listener, router, &limits, http::Plain, end).await,
+        Some(web) => {
+            let limit = limits.header_timeout;
+            http::serve(listener, router, &limits, Handshake { web, limit }, end).await;
+        }
+    }
     service::stopping();
     if let Some(archivist) = &archivist {
         close(archivist).await;

@@ -7,12 +7,14 @@ mod check;
 mod duration;
 mod events;
 mod pattern;
+mod policy;
 mod push;
 mod url;
 
 pub(crate) use check::suggestion;
 pub(crate) use events::Events;
 pub(crate) use pattern::Pattern;
+pub(crate) use policy::Policy;
 pub(crate) use push::{Access, Label, Notify, RemoteWrite};
 pub(crate) use url::Url;
 
@@ -48,6 +50,7 @@ pub(crate) struct Config {
     pub(crate) notify: Notify,
     pub(crate) remote_write: RemoteWrite,
     pub(crate) log: Log,
+    pub(crate) policy: Policy,
 }
 
 /// Which devices are watched. A device that is left out is never opened.
@@ -222,6 +225,7 @@ impl Default for Config {
             notify: Notify::default(),
             remote_write: RemoteWrite::default(),
             log: Log::default(),
+            policy: Policy::default(),
         }
     }
 }
@@ -352,6 +356,11 @@ impl Config {
         Ok(config)
     }
 
+    /// What the fabric is meant to be.
+    pub(crate) fn policy(&self) -> doctor::Policy {
+        self.policy.with(&self.events.lossless, self.events.expect_ecn)
+    }
+
     fn validate(&self) -> Result<(), String> {
         let mut problems = Vec::new();
         for source in SourceKind::ALL {
@@ -391,6 +400,7 @@ impl Config {
             problems.push("  http.max_connections: with 0 nobody could scrape".to_owned());
         }
         self.events.problems(&mut problems);
+        self.policy.problems(&mut problems);
         if problems.is_empty() {
             Ok(())
         } else {

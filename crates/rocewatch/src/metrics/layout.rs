@@ -158,6 +158,7 @@ impl Builder<'_> {
             "ring_rows" => self.add(Place::RingRows),
             "events" => self.fill_events(world, Place::EventsOpened),
             "event_active" => self.fill_events(world, Place::EventOpen),
+            "doctor_finding" => self.fill_findings(world),
             "series" => self.add(Place::SeriesShown),
             "series_left_out" => self.add(Place::SeriesLeftOut),
             _ => {
@@ -244,6 +245,22 @@ impl Builder<'_> {
                 ),
             ];
             self.add(place(at));
+        }
+    }
+
+    /// One series for each check that fires on a port, or on the node.
+    fn fill_findings(&mut self, world: &World) {
+        for finding in world.findings().distinct() {
+            let port = finding.port.as_ref();
+            let text = |value: Option<String>| value.unwrap_or_default();
+            self.labels = vec![
+                ("device", text(port.map(|port| port.device.clone()))),
+                ("port", text(port.map(|port| port.id.number.to_string()))),
+                ("netdev", text(port.and_then(|port| port.netdev.clone()))),
+                ("check", finding.check.id.to_owned()),
+                ("severity", finding.severity().as_str().to_owned()),
+            ];
+            self.add(Place::Constant(1.0));
         }
     }
 
