@@ -23,27 +23,6 @@ mod config {
     }
 }
 
-/// A page in the clear: what TLS would be taken through.
-#[allow(dead_code)] // nothing is encrypted here
-mod web {
-    use std::sync::Arc;
-    use std::time::Duration;
-    use tokio::net::TcpStream;
-
-    pub(crate) enum Accepted {
-        Plain(TcpStream),
-        Tls(TcpStream),
-    }
-
-    pub(crate) struct Web;
-
-    impl Web {
-        pub(crate) async fn accept(self: &Arc<Self>, stream: TcpStream, _: Duration) -> Option<Accepted> {
-            Some(Accepted::Plain(stream))
-        }
-    }
-}
-
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Result<()> {
@@ -71,7 +50,7 @@ async fn same(page: Bytes, address: SocketAddr) -> Result<()> {
         header_timeout: Duration::from_secs(30),
     };
     let router = Router::new().route("/metrics", get(move || std::future::ready(page.clone())));
-    server::serve(listener, router, &limits, None, std::future::pending()).await;
+    server::serve(listener, router, &limits, server::Plain, std::future::pending()).await;
     Ok(())
 }
 

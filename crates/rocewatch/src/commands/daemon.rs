@@ -12,7 +12,7 @@ use crate::metrics::Exposition;
 use crate::push::Push;
 use crate::sandbox::{self, Grants, Sandbox};
 use crate::service;
-use crate::web::Web;
+use crate::web::{Handshake, Web};
 use model::Host;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -155,7 +155,13 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     }
     tokio::spawn(announce_ready(Arc::clone(&app)));
     tokio::spawn(reload_on(hangup, config_file, config, log, Arc::clone(&app)));
-    http::serve(listener, router, &limits, web, end).await;
+    match web {
+        None => http::serve(listener, router, &limits, http::Plain, end).await,
+        Some(web) => {
+            let limit = limits.header_timeout;
+            http::serve(listener, router, &limits, Handshake { web, limit }, end).await;
+        }
+    }
     service::stopping();
     if let Some(archivist) = &archivist {
         close(archivist).await;

@@ -17,7 +17,7 @@ mod tls_names;
 mod yaml;
 
 pub(crate) use guard::guard;
-pub(crate) use handshake::Accepted;
+pub(crate) use handshake::Handshake;
 pub(crate) use settings::check;
 
 use crate::clock::Clock;
