@@ -75,6 +75,12 @@ impl Archive {
         Self::one_file(&Folder::new(path.parent().unwrap_or(path)), name)
     }
 
+    /// Where the pin of this id is, in the archive in `folder`. A copy of it can be opened by itself.
+    #[must_use]
+    pub fn pin_path(folder: &Path, id: &str) -> std::path::PathBuf {
+        folder.join(layout::pin(id))
+    }
+
     /// Opens a pin of the archive in `folder`.
     ///
     /// # Errors
@@ -279,7 +285,7 @@ impl Archive {
             );
         }
         for row in self.logs.iter().flat_map(|log| log.rows(|_| true)).flatten() {
-            self.widen(&mut spans, row.track, row.meta.wall(), 1);
+            self.widen(&mut spans, row.track, row.meta().wall(), 1);
         }
         let mut spans: Vec<_> = spans.into_values().collect();
         spans.sort_by(|a, b| {

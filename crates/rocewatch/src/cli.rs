@@ -6,6 +6,7 @@
 use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -24,6 +25,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// Where the packaged daemon keeps its archive.
+const ARCHIVE: &str = "/var/lib/rocewatch/archive";
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -39,10 +43,21 @@ pub(crate) enum Command {
     Counters(Counters),
     /// Tell what is wrong with this server's RoCE configuration and traffic, why it matters, and what mends it.
     Doctor(Doctor),
+    /// Run a command, and tell what every port did meanwhile; ends with the command's exit status.
+    Watch(Watch),
+    /// Tell NCCL, UCX and gloo how to use this server's RoCE ports, as lines for a shell; or check what is set.
+    NcclEnv(NcclEnv),
     /// Write all that can be read of this server's NICs into a file, for a bug report or for a look elsewhere.
     Capture(Capture),
     /// Tell what happened: what was unlike the hour before, or every value, from the archive that the daemon keeps.
     History(History),
+    /// List what happened: PFC storms, CNP spikes, links that flapped, and all else that the detectors saw.
+    Events(Events),
+    /// List the incidents whose full-rate rows are kept.
+    Incidents(Incidents),
+    /// Show all there is to say of an incident on one page, or copy it into a file.
+    #[command(subcommand)]
+    Incident(Incident),
     /// Tell what a counter, a signal or a metric means, for every driver that has it.
     Explain(Explain),
     /// Check a configuration file and name every mistake in it.
@@ -88,6 +103,42 @@ pub(crate) struct Counters {
     pub(crate) source: Source,
 }
 
+/// Options of `watch`.
+#[derive(Debug, Args)]
+#[command(override_usage = "rocewatch watch [OPTIONS] -- COMMAND [ARGUMENT]...")]
+pub(crate) struct Watch {
+    /// The command, behind --.
+    #[arg(value_name = "COMMAND", required = true, last = true)]
+    pub(crate) command: Vec<OsString>,
+    /// Tell it in JSON. The report goes to standard error in any case: standard output is the command's.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the report into a file as well, in JSON, for --baseline.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Compare with an earlier run: where this one is worse and the command succeeded, end with status 123.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// Options of `nccl-env`.
+#[derive(Debug, Args)]
+pub(crate) struct NcclEnv {
+    /// Compare what is set in this environment, or in NCCL's file, with what the NICs do. Ends with status 1 if something is wrong.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// The same of the environment that this process was started with.
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Option<u32>,
+    /// Print JSON for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
 /// Options of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
@@ -99,7 +150,7 @@ pub(crate) struct Explain {
 /// Options of `check-config`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckConfig {
-    /// The configuration file.
+    /// The configuration file; one that ends in .yml is a web configuration (--web-config).
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
@@ -119,6 +170,9 @@ pub(crate) struct Run {
 /// Options of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
+    /// Configuration file (TOML), as run takes it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) server: Simulated,
     /// How many times as fast as real time simulated time passes, 1 to 10080: a week in a minute.
@@ -182,6 +236,9 @@ pub(crate) struct Sim {
 /// Options of `ports`.
 #[derive(Debug, Args)]
 pub(crate) struct Ports {
+    /// Tell who holds queue pairs of each device instead: process, container, pod.
+    #[arg(long)]
+    pub(crate) who: bool,
     /// Print JSON for programs.
     #[arg(long)]
     pub(crate) json: bool,
@@ -253,10 +310,10 @@ pub(crate) struct History {
     /// Of this port alone: RDMA device, netdev or PCI address.
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<String>,
-    /// CSV and JSON: of this counter or signal alone, as in rx_prio3_pause or pfc.rx_frames.
+    /// But for tables: of this counter or signal alone, as in rx_prio3_pause or pfc.rx_frames.
     #[arg(long, value_name = "NAME")]
     pub(crate) signal: Option<String>,
-    /// CSV and JSON: one value in so long [default: 1s].
+    /// But for tables: one value in so long [default: 1s].
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) step: Option<Duration>,
     /// Table: every counter that left the range of the hour before, in the order in which they did.
@@ -269,7 +326,73 @@ pub(crate) struct History {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = HistoryFormat::Table)]
     pub(crate) format: HistoryFormat,
     /// The archive: DIR/archive of the daemon's --state DIR, or a copy of it.
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/rocewatch/archive")]
+    #[arg(long, value_name = "DIR", default_value = ARCHIVE)]
+    pub(crate) archive: PathBuf,
+}
+
+/// Options of `events`.
+#[derive(Debug, Args)]
+pub(crate) struct Events {
+    /// That went on at this time or later, as in 03:12, "yesterday 03:12", -2h or RFC 3339.
+    #[arg(long, value_name = "TIME", default_value = "-24h", allow_hyphen_values = true)]
+    pub(crate) since: String,
+    /// That had begun by this time.
+    #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
+    pub(crate) until: String,
+    /// Of this port alone: RDMA device or netdev.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<String>,
+    /// Of this kind alone, as in pfc_storm.
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(signals::detect::EventKind::ALL.map(signals::detect::EventKind::as_str)))]
+    pub(crate) kind: Option<String>,
+    /// Print JSON for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The archive: DIR/archive of the daemon's --state DIR, or a copy of it.
+    #[arg(long, value_name = "DIR", default_value = ARCHIVE)]
+    pub(crate) archive: PathBuf,
+}
+
+/// Options of `incidents`.
+#[derive(Debug, Args)]
+pub(crate) struct Incidents {
+    /// Print JSON for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The archive: DIR/archive of the daemon's --state DIR, or a copy of it.
+    #[arg(long, value_name = "DIR", default_value = ARCHIVE)]
+    pub(crate) archive: PathBuf,
+}
+
+/// What to do with an incident.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Incident {
+    /// Tell on one page what happened: verdict, timeline, what moved first, what each port did.
+    Show {
+        #[command(flatten)]
+        which: IncidentFile,
+        /// Print JSON for programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Copy it into one file, which `incident show FILE` reads on any machine.
+    Export {
+        #[command(flatten)]
+        which: IncidentFile,
+        /// The file to write. It must not be there yet.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// An incident.
+#[derive(Debug, Args)]
+pub(crate) struct IncidentFile {
+    /// As `incidents` lists it, `last`, or a file that was exported.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// The archive: DIR/archive of the daemon's --state DIR, or a copy of it.
+    #[arg(long, value_name = "DIR", default_value = ARCHIVE)]
     pub(crate) archive: PathBuf,
 }
 
@@ -282,6 +405,10 @@ pub(crate) enum HistoryFormat {
     Csv,
     /// Every value, by counter.
     Json,
+    /// Every value as a row, for DuckDB, pandas and the like; to a file.
+    Parquet,
+    /// The series of /metrics with their times, for promtool tsdb create-blocks-from openmetrics.
+    Openmetrics,
 }
 
 /// Options of `capture`.
@@ -327,6 +454,9 @@ pub(crate) struct Serve {
     /// Address to serve on [default: 127.0.0.1:14791].
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
+    /// TLS and passwords, in a web.yml as Prometheus and its exporters have it [default: none of either].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) web_config: Option<PathBuf>,
     /// Directory to keep history in, made if it is not there. Without one, history is the last minutes in memory.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,

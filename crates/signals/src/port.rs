@@ -27,7 +27,8 @@ pub struct Slot {
     pub index: Option<Index>,
     /// The way to its base unit.
     pub scale: Scale,
-    source: SourceKind,
+    /// Where it is read.
+    pub source: SourceKind,
     /// Its columns: `parts[first..last]` of the port.
     parts: (usize, usize),
 }
@@ -205,6 +206,13 @@ impl PortSignals {
         let slot = &self.slots[slot];
         let track = self.tracks[slot.source as usize].as_ref()?;
         self.parts.get(slot.parts.0).map(|column| track.read_at(*column))
+    }
+
+    /// Where the value of a slot comes from: a source, and the columns of it that are added up.
+    #[must_use]
+    pub fn origin(&self, slot: usize) -> Option<(SourceKind, &[usize])> {
+        let slot = self.slots.get(slot)?;
+        Some((slot.source, &self.parts[slot.parts.0..slot.parts.1]))
     }
 
     /// The newest row of a source as it was read.

@@ -6,6 +6,7 @@ use crate::agent::Agent;
 use crate::clock::Clock;
 use crate::config::Http;
 use crate::metrics::{Encoding, Exposition, Format};
+use crate::web::{self, Web};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -31,11 +32,15 @@ pub(crate) struct App {
     pub(crate) kernel: Option<String>,
     /// Said wherever a person looks, if the numbers are not real.
     pub(crate) not_live: Option<String>,
+    /// How far the daemon is locked in.
+    pub(crate) sandbox: &'static str,
+    /// TLS and passwords, if they are asked for.
+    pub(crate) web: Option<Arc<Web>>,
 }
 
 /// All paths, with their limits.
 pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
-    Router::new()
+    let router = Router::new()
         .route("/", get(landing))
         .route("/metrics", get(metrics))
         .route("/healthz", get(healthz))
@@ -43,7 +48,12 @@ pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
         .route("/api/v1/status", get(status))
         .route("/api/v1/ports", get(ports))
         .route("/api/v1/findings", get(findings))
-        .fallback(unknown)
+        .fallback(unknown);
+    let router = match &app.web {
+        Some(web) => router.layer(middleware::from_fn_with_state(Arc::clone(web), web::guard)),
+        None => router,
+    };
+    router
         .layer(middleware::from_fn_with_state(Arc::clone(&app), count))
         .layer(TimeoutLayer::with_status_code(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -103,6 +113,7 @@ async fn status(State(app): State<Arc<App>>) -> Json<api::Status> {
     let facts = api::AgentFacts {
         kernel: app.kernel.clone(),
         not_live: app.not_live.clone(),
+        sandbox: app.sandbox,
     };
     Json(api::Status::of(&app.agent.world(), app.clock, facts))
 }
