@@ -28,10 +28,10 @@ const DROPPED: [Signal; 4] = [
 ];
 /// The ways in which damage is counted.
 const DAMAGED: [(Signal, &str); 4] = [
-    (Signal::LinkRxCrcErrors, "CRC errors"),
+    (Signal::LinkRxCrcErrors, "frames with a wrong CRC"),
     (Signal::LinkRxPcsSymbolErrors, "symbol errors"),
     (Signal::FecUncorrectableBlocks, "uncorrectable code words"),
-    (Signal::RoceRxIcrcErrors, "ICRC errors"),
+    (Signal::RoceRxIcrcErrors, "packets with a wrong ICRC"),
 ];
 
 pub(super) fn look(window: &PortWindow, policy: &Policy, found: &mut Vec<Verdict>) {
@@ -188,7 +188,7 @@ fn damage(window: &PortWindow, found: &mut Vec<Verdict>) {
         && stomped * 2.0 >= crc
     {
         let said = vec![
-            per_second("CRC errors", crc),
+            per_second("frames with a wrong CRC", crc),
             per_second("of them stomped by a switch", stomped),
         ];
         let verdict = Verdict::of(&table::DAMAGED_ELSEWHERE, window, Confidence::High, said);
