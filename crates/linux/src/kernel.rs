@@ -4,9 +4,9 @@ use crate::errno::why_from_errno;
 use crate::ethtool::Columns;
 use crate::processes::Processes;
 use crate::tree::Tree;
-use crate::{changes, dcb, ethtool, hwmon, link, module, ports, rdma, record, settings, verbs};
+use crate::{changes, dcb, ethtool, hwmon, link, module, ports, rdma, record, settings, setup, verbs};
 use capture::Files;
-use model::{Changes, Host, LinkLayer, Opened, Port, QueuePairs, SourceKind, Why};
+use model::{Changes, Host, LinkLayer, Opened, Port, QueuePairs, Setup, SourceKind, Why};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
@@ -173,6 +173,10 @@ impl Host for Kernel {
             (SourceKind::Module, None) => module::open(context, port),
             (SourceKind::Verbs, _) => verbs::open(context, port),
         }
+    }
+
+    fn setup(&self, ports: &[Port]) -> Setup {
+        setup::read(&self.context, ports)
     }
 
     fn queue_pairs(&self, port: &Port) -> Result<QueuePairs, Why> {

@@ -10,7 +10,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Something on this machine is not as it has to be.
     Runtime(String),
-    /// The command ends with a status that is not its own to choose, as `watch` does with that of what it ran.
+    /// The command has done what it was asked for, and ends with a status that tells what came of it: what the doctor found,
+    /// or that of the command that `watch` ran.
     Ended {
         /// The status.
         status: u8,
