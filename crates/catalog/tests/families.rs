@@ -335,8 +335,7 @@ fn what_is_planned_is_known() {
         .filter(|f| f.status == Status::Planned)
         .map(|f| f.name)
         .collect();
-    let expected = ["doctor_finding"];
-    assert_eq!(planned, expected);
+    assert_eq!(planned, Vec::<&str>::new());
 }
 
 #[test]

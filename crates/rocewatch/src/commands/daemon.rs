@@ -9,8 +9,10 @@ use crate::files;
 use crate::http::{self, App};
 use crate::logging;
 use crate::metrics::Exposition;
+use crate::push::Push;
 use crate::sandbox::{self, Grants, Sandbox};
 use crate::service;
+use crate::web::Web;
 use model::Host;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -72,6 +74,10 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     config.listen = serve.listen.unwrap_or(config.listen);
     prepare_state(serve.state.as_deref())?;
     let log = logging::start(&config.log)?;
+    config.http.web_config = serve.web_config.unwrap_or(config.http.web_config);
+    let web = config.http.web_config().map(|file| Web::open(file, clock));
+    let web = web.transpose()?.map(Arc::new);
+    let push = Push::prepare(&config, serve.state.as_deref())?;
     let listener = http::bind(config.listen).await?;
     let address = listener
         .local_addr()
@@ -83,7 +89,11 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     } else {
         Sandbox::Off
     };
-    let agent = Agent::start(host, &config, uptime, clock).map_err(|error| {
+    let started = Agent::start(Arc::clone(&host), &config, uptime, clock).and_then(|mut agent| {
+        agent.examine(host, clock)?;
+        Ok(agent)
+    });
+    let agent = started.map_err(|error| {
         Failure::Runtime(format!(
             "cannot start a thread: {error}; raise the limit on threads (TasksMax, ulimit -u)"
         ))
@@ -97,7 +107,12 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     if let Some(notice) = &not_live {
         tracing::warn!("{notice}");
     }
-    tracing::info!("serving http://{address}/metrics");
+    let scheme = if web.as_ref().is_some_and(|web| web.is_tls()) {
+        "https"
+    } else {
+        "http"
+    };
+    tracing::info!("serving {scheme}://{address}/metrics");
     if address.ip().is_loopback() {
         tracing::info!(
             "only this machine can scrape it: to open it, listen on another address, as in --listen 0.0.0.0:{}",
@@ -112,6 +127,12 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         .as_secs_f64();
     let limits = config.http.clone();
     let exposition = Exposition::new(config.metrics.clone(), started, archivist.clone());
+    if let Some(web) = &web {
+        exposition.own().show(web.collectors());
+    }
+    if let Some(push) = &push {
+        exposition.own().show(push.collectors());
+    }
     let app = Arc::new(App {
         agent,
         exposition,
@@ -119,12 +140,16 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         kernel,
         not_live,
         sandbox: sandbox.as_str(),
+        web: web.clone(),
     });
     let router = http::router(Arc::clone(&app), &limits);
     let started_with = config.clone();
+    if let Some(push) = push {
+        push.start(&app, &config, clock);
+    }
     tokio::spawn(announce_ready(Arc::clone(&app)));
     tokio::spawn(reload_on(hangup, config_file, config, log, Arc::clone(&app)));
-    http::serve(listener, router, &limits, end).await;
+    http::serve(listener, router, &limits, web, end).await;
     service::stopping();
     if let Some(archivist) = &archivist {
         close(archivist).await;
@@ -170,6 +195,7 @@ fn archive(
     let limits = archive::Limits {
         bytes: u64::from(wanted.max_mib) << 20,
         recorded: wanted.keep,
+        pin_bytes: u64::from(wanted.incidents_max_mib) << 20,
         ..archive::Limits::default()
     };
     let folder = state.join(ARCHIVE);
@@ -254,6 +280,14 @@ async fn reload_on(
                         config.listen,
                         started_with.listen
                     );
+                }
+                if config.http.web_config() != started_with.http.web_config() && file.is_some() {
+                    tracing::warn!(
+                        "http.web_config is taken up at the next start; what that file says, at once"
+                    );
+                }
+                if config.notify != started_with.notify || config.remote_write != started_with.remote_write {
+                    tracing::warn!("notify and remote_write are taken up at the next start");
                 }
                 if config.sampling.optional_counters != started_with.sampling.optional_counters {
                     tracing::warn!("sampling.optional_counters is taken up at the next start");

@@ -2,15 +2,18 @@
 
 use crate::config::Http;
 use crate::failure::Failure;
+use crate::web::{Accepted, Web};
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -42,11 +45,12 @@ pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: &Http,
+    web: Option<Arc<Web>>,
     end: impl Future<Output = ()>,
 ) {
     let places = Arc::new(Semaphore::new(limits.max_connections as usize));
     let protocol = protocol(limits);
-    let graceful = hyper_util::server::graceful::GracefulShutdown::new();
+    let graceful = GracefulShutdown::new();
     tokio::pin!(end);
     loop {
         // A connection takes its place before it is accepted: those beyond the limit wait in the kernel's queue.
@@ -58,16 +62,42 @@ pub(crate) async fn serve(
             stream = accept(&listener) => stream,
             () = &mut end => break,
         };
-        let service = TowerToHyperService::new(router.clone());
-        let connection = graceful.watch(protocol.serve_connection(TokioIo::new(stream), service));
+        let connection = Connection {
+            protocol: protocol.clone(),
+            service: TowerToHyperService::new(router.clone()),
+            watcher: graceful.watcher(),
+        };
+        let web = web.clone();
+        let limit = limits.header_timeout;
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended early");
+            match web {
+                None => connection.serve(stream).await,
+                Some(web) => match web.accept(stream, limit).await {
+                    Some(Accepted::Plain(stream)) => connection.serve(stream).await,
+                    Some(Accepted::Tls(stream)) => connection.serve(stream).await,
+                    None => {}
+                },
             }
             drop(place);
         });
     }
     let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
+}
+
+/// What a connection is served with.
+struct Connection {
+    protocol: http1::Builder,
+    service: TowerToHyperService<Router>,
+    watcher: Watcher,
+}
+
+impl Connection {
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
+        let connection = self.protocol.serve_connection(TokioIo::new(stream), self.service);
+        if let Err(error) = self.watcher.watch(connection).await {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
 }
 
 /// HTTP/1 with its limits.
