@@ -6,6 +6,7 @@
 use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -42,6 +43,10 @@ pub(crate) enum Command {
     Counters(Counters),
     /// Tell what is wrong with this server's RoCE configuration and traffic, why it matters, and what mends it.
     Doctor(Doctor),
+    /// Run a command, and tell what every port did meanwhile; ends with the command's exit status.
+    Watch(Watch),
+    /// Tell NCCL, UCX and gloo how to use this server's RoCE ports, as lines for a shell; or check what is set.
+    NcclEnv(NcclEnv),
     /// Write all that can be read of this server's NICs into a file, for a bug report or for a look elsewhere.
     Capture(Capture),
     /// Tell what happened: what was unlike the hour before, or every value, from the archive that the daemon keeps.
@@ -94,6 +99,42 @@ pub(crate) struct Counters {
     /// Show them again and again until interrupted.
     #[arg(long)]
     pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// Options of `watch`.
+#[derive(Debug, Args)]
+#[command(override_usage = "rocewatch watch [OPTIONS] -- COMMAND [ARGUMENT]...")]
+pub(crate) struct Watch {
+    /// The command, behind --.
+    #[arg(value_name = "COMMAND", required = true, last = true)]
+    pub(crate) command: Vec<OsString>,
+    /// Tell it in JSON. The report goes to standard error in any case: standard output is the command's.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the report into a file as well, in JSON, for --baseline.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Compare with an earlier run: where this one is worse and the command succeeded, end with status 123.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// Options of `nccl-env`.
+#[derive(Debug, Args)]
+pub(crate) struct NcclEnv {
+    /// Compare what is set in this environment, or in NCCL's file, with what the NICs do. Ends with status 1 if something is wrong.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// The same of the environment that this process was started with.
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Option<u32>,
+    /// Print JSON for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) source: Source,
 }
@@ -195,6 +236,9 @@ pub(crate) struct Sim {
 /// Options of `ports`.
 #[derive(Debug, Args)]
 pub(crate) struct Ports {
+    /// Tell who holds queue pairs of each device instead: process, container, pod.
+    #[arg(long)]
+    pub(crate) who: bool,
     /// Print JSON for programs.
     #[arg(long)]
     pub(crate) json: bool,
@@ -266,10 +310,10 @@ pub(crate) struct History {
     /// Of this port alone: RDMA device, netdev or PCI address.
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<String>,
-    /// CSV and JSON: of this counter or signal alone, as in rx_prio3_pause or pfc.rx_frames.
+    /// But for tables: of this counter or signal alone, as in rx_prio3_pause or pfc.rx_frames.
     #[arg(long, value_name = "NAME")]
     pub(crate) signal: Option<String>,
-    /// CSV and JSON: one value in so long [default: 1s].
+    /// But for tables: one value in so long [default: 1s].
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) step: Option<Duration>,
     /// Table: every counter that left the range of the hour before, in the order in which they did.
@@ -361,6 +405,10 @@ pub(crate) enum HistoryFormat {
     Csv,
     /// Every value, by counter.
     Json,
+    /// Every value as a row, for DuckDB, pandas and the like; to a file.
+    Parquet,
+    /// The series of /metrics with their times, for promtool tsdb create-blocks-from openmetrics.
+    Openmetrics,
 }
 
 /// Options of `capture`.

@@ -10,21 +10,27 @@ pub(crate) enum Failure {
     Usage(String),
     /// Something on this machine is not as it has to be.
     Runtime(String),
-    /// The doctor found something, and has said what: the exit status that tells how bad it is.
-    Found(u8),
+    /// The command has done what it was asked for, and ends with a status that tells what came of it: what the doctor found,
+    /// or that of the command that `watch` ran.
+    Ended {
+        /// The status.
+        status: u8,
+        /// What there is to say of it, if that has not been said.
+        message: Option<String>,
+    },
 }
 
 impl Failure {
     /// Tells the person at the terminal, and the shell.
     #[allow(clippy::print_stderr)] // the one place where a command says why it failed
     pub(crate) fn report(&self) -> ExitCode {
-        if !matches!(self, Self::Found(_)) {
+        if !matches!(self, Self::Ended { message: None, .. }) {
             eprintln!("rocewatch: {self}");
         }
         ExitCode::from(match self {
             Self::Usage(_) => 64,
             Self::Runtime(_) => 1,
-            Self::Found(status) => *status,
+            Self::Ended { status, .. } => *status,
         })
     }
 }
@@ -33,7 +39,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(message) | Self::Runtime(message) => f.write_str(message),
-            Self::Found(_) => f.write_str("the doctor found something"),
+            Self::Ended { status, message } => match message {
+                Some(message) => f.write_str(message),
+                None => write!(f, "ended with status {status}"),
+            },
         }
     }
 }

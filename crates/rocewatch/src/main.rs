@@ -14,9 +14,11 @@ mod logging;
 mod metrics;
 mod push;
 mod report;
+mod sandbox;
 mod service;
 mod shown;
 mod web;
+mod who;
 
 use std::process::ExitCode;
 

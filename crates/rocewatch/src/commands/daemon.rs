@@ -10,6 +10,7 @@ use crate::http::{self, App};
 use crate::logging;
 use crate::metrics::Exposition;
 use crate::push::Push;
+use crate::sandbox::{self, Grants, Sandbox};
 use crate::service;
 use crate::web::{Handshake, Web};
 use model::Host;
@@ -33,6 +34,8 @@ pub(super) struct Daemon {
     pub(super) config: Config,
     pub(super) config_file: Option<PathBuf>,
     pub(super) serve: Serve,
+    /// Where the host reads files.
+    pub(super) trees: Vec<PathBuf>,
     /// Release of the kernel that is watched.
     pub(super) kernel: Option<String>,
     /// For how long the node that is watched has been up, in nanoseconds.
@@ -62,6 +65,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         mut config,
         config_file,
         serve,
+        trees,
         kernel,
         uptime,
         not_live,
@@ -70,7 +74,9 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     config.listen = serve.listen.unwrap_or(config.listen);
     prepare_state(serve.state.as_deref())?;
     let log = logging::start(&config.log)?;
-    config.http.web_config = serve.web_config.unwrap_or(config.http.web_config);
+    if let Some(file) = &serve.web_config {
+        config.http.web_config.clone_from(file);
+    }
     let web = config.http.web_config().map(|file| Web::open(file, clock));
     let web = web.transpose()?.map(Arc::new);
     let push = Push::prepare(&config, serve.state.as_deref())?;
@@ -80,6 +86,15 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         .map_err(|error| Failure::Runtime(format!("cannot listen: {error}")))?;
     let hangup = on_signal(SignalKind::hangup())?;
     let end = end_of_daemon()?;
+    let sandbox = if config.sandbox {
+        let files = config_file
+            .iter()
+            .cloned()
+            .chain(web.iter().flat_map(|web| web.files()));
+        sandbox::enter(&grants(trees, files, &serve, &config))
+    } else {
+        Sandbox::Off
+    };
     let started = Agent::start(Arc::clone(&host), &config, uptime, clock).and_then(|mut agent| {
         agent.examine(host, clock)?;
         Ok(agent)
@@ -130,6 +145,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         clock,
         kernel,
         not_live,
+        sandbox: sandbox.as_str(),
         web: web.clone(),
     });
     let router = http::router(Arc::clone(&app), &limits);
@@ -155,6 +171,46 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     }
     tracing::info!("ending");
     Ok(())
+}
+
+/// What the daemon opens after it has started: the kernel's files as devices come and go, its configuration when it is to
+/// be read again, its archive, and what libibverbs needs.
+fn grants(
+    trees: Vec<PathBuf>,
+    files: impl Iterator<Item = PathBuf>,
+    serve: &Serve,
+    config: &Config,
+) -> Grants {
+    let mut grants = Grants {
+        read: trees,
+        write: serve.state.iter().cloned().collect(),
+        devices: Vec::new(),
+    };
+    // Its own CPU time and descriptors.
+    grants.read.push("/proc".into());
+    grants.read.dedup();
+    let pushes = config.notify.is_wanted() || config.remote_write.url.is_some();
+    let secrets = [config.notify.access(), config.remote_write.access()]
+        .into_iter()
+        .flat_map(|access| [access.password_file, access.bearer_token_file, access.ca_file]);
+    let secrets = secrets
+        .filter(|file| pushes && !file.as_os_str().is_empty())
+        .cloned();
+    grants
+        .read
+        .extend(files.chain(secrets).flat_map(|file| sandbox::folders_of(&file)));
+    let verbs = config.sampling.verbs.is_some();
+    if verbs || pushes {
+        // libibverbs and its providers are loaded when the first device is opened, and what looks up names when the first
+        // is; both are named in /etc, as are the authorities that a receiver may be known by.
+        grants
+            .read
+            .extend(["/usr", "/lib", "/lib64", "/etc", "/run"].map(PathBuf::from));
+    }
+    if verbs {
+        grants.devices.push("/dev/infiniband".into());
+    }
+    grants
 }
 
 /// Opens the archive in the directory of the daemon's state.
@@ -263,6 +319,14 @@ async fn reload_on(
                 }
                 if config.sampling.optional_counters != started_with.sampling.optional_counters {
                     tracing::warn!("sampling.optional_counters is taken up at the next start");
+                }
+                if config.sandbox != started_with.sandbox {
+                    tracing::warn!("sandbox is taken up at the next start");
+                }
+                if config.sampling.verbs.is_some() && started_with.sampling.verbs.is_none() {
+                    tracing::warn!(
+                        "sampling.verbs is taken up at the next start: the sandbox has no place for it yet"
+                    );
                 }
                 log.set_level(config.log.level);
                 app.agent.reconfigure(&config);

@@ -9,11 +9,13 @@ mod explain;
 mod generate;
 mod history;
 mod incidents;
+mod nccl_env;
 mod ports;
+mod watch;
 
 use crate::cli::{Command, Demo, Run, Sim, Source};
 use crate::clock::Clock;
-use crate::config::{Config, Raw};
+use crate::config::Config;
 use crate::failure::Failure;
 use model::Host;
 use std::io::Write as _;
@@ -61,7 +63,19 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         }
         Command::Ports(options) => {
             let host = host(&options.source, &linux::Options::default(), clock)?;
-            ports::list(&host, options.json, clock)
+            if options.who {
+                ports::who(&host, options.json)
+            } else {
+                ports::list(&host, options.json, clock)
+            }
+        }
+        Command::NcclEnv(options) => {
+            let host = host(&options.source, &linux::Options::default(), clock)?;
+            nccl_env::show(&host, &options, clock)
+        }
+        Command::Watch(options) => {
+            let host = host(&options.source, &linux::Options::default(), clock)?;
+            watch::run(&host, &options, clock)
         }
     }
 }
@@ -77,7 +91,7 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
     let source = &options.source;
     let replayed = source.replay.is_some();
     let wanted = linux::Options {
-        every_statistic: config.metrics.raw == Raw::All,
+        every_statistic: config.metrics.shows_unknown(),
         optional_counters: config.sampling.optional_counters,
         ..linux::Options::default()
     };
@@ -86,6 +100,7 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
         host: host(source, &wanted, clock)?,
         config,
         config_file: options.config,
+        trees: vec![source.tree.sysfs.clone(), source.tree.procfs.clone()],
         serve: options.serve,
         kernel: linux::release(&source.tree.procfs).filter(|_| !replayed),
         uptime: linux::uptime(&source.tree.procfs).filter(|_| !replayed),
@@ -109,6 +124,7 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
     let host = sim::Simulator::with(setup, move || clock.now());
     daemon::run(daemon::Daemon {
         host: Arc::new(host),
+        trees: Vec::new(),
         config: Config::load(options.config.as_deref())?,
         config_file: options.config,
         serve: options.serve,
@@ -148,6 +164,7 @@ fn host(source: &Source, options: &linux::Options, clock: Clock) -> Result<Arc<d
     }
     let options = linux::Options {
         sysfs: source.tree.sysfs.clone(),
+        procfs: source.tree.procfs.clone(),
         ..options.clone()
     };
     let kernel = linux::Kernel::new(&options).map_err(|why| no_sysfs(&why))?;

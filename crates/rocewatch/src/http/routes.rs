@@ -32,6 +32,8 @@ pub(crate) struct App {
     pub(crate) kernel: Option<String>,
     /// Said wherever a person looks, if the numbers are not real.
     pub(crate) not_live: Option<String>,
+    /// How far the daemon is locked in.
+    pub(crate) sandbox: &'static str,
     /// TLS and passwords, if they are asked for.
     pub(crate) web: Option<Arc<Web>>,
 }
@@ -111,6 +113,7 @@ async fn status(State(app): State<Arc<App>>) -> Json<api::Status> {
     let facts = api::AgentFacts {
         kernel: app.kernel.clone(),
         not_live: app.not_live.clone(),
+        sandbox: app.sandbox,
     };
     Json(api::Status::of(&app.agent.world(), app.clock, facts))
 }

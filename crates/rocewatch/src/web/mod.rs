@@ -74,6 +74,13 @@ impl Web {
         vec![Box::new(self.reloads.clone()), Box::new(self.refused.clone())]
     }
 
+    /// The files that it is made of, as far as they are known now.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let seen = self.seen.try_lock();
+        seen.map(|seen| seen.iter().map(|(path, _)| path.to_path_buf()).collect())
+            .unwrap_or_default()
+    }
+
     /// True if connections are encrypted.
     pub(crate) fn is_tls(&self) -> bool {
         self.current().tls().is_some()

@@ -62,7 +62,10 @@ pub(super) fn examine(host: &Arc<dyn Host>, options: &Doctor, clock: Clock) -> R
     print(&text)?;
     match status(found.severities().max(), options.fail_on) {
         0 => Ok(()),
-        status => Err(Failure::Found(status)),
+        status => Err(Failure::Ended {
+            status,
+            message: None,
+        }),
     }
 }
 
