@@ -1,5 +1,5 @@
-//! What the daemon sends of its own accord: to a receiver that fails in every way, to a real Alertmanager, Prometheus and
-//! VictoriaMetrics.
+//! What the daemon sends of its own accord: to a receiver that fails in every way, to a real Alertmanager, and a
+//! Prometheus and a `VictoriaMetrics` that take the metrics.
 
 #![allow(clippy::disallowed_methods)] // tests start processes and write files
 

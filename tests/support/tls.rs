@@ -123,8 +123,12 @@ impl Client {
             .set_read_timeout(Some(Duration::from_secs(20)))
             .expect("a timeout can be set");
         let mut stream = StreamOwned::new(client, socket);
-        let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n");
+        let mut request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+        for header in headers {
+            request.push_str(header);
+            request.push_str("\r\n");
+        }
+        request.push_str("\r\n");
         stream
             .write_all(request.as_bytes())
             .map_err(|error| error.to_string())?;

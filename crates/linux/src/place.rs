@@ -1,9 +1,9 @@
 //! What a process runs in, by the names that container runtimes, the kubelet and Slurm give to control groups.
 //!
-//! - docker: `/docker/ID`, `/system.slice/docker-ID.scope` (moby, daemon/oci_linux.go)
+//! - docker: `/docker/ID`, `/system.slice/docker-ID.scope` (moby, `daemon/oci_linux.go`)
 //! - containerd and cri-o under the kubelet: `…/kubepods-burstable-podUID.slice/cri-containerd-ID.scope`, `crio-ID.scope`, with
 //!   `_` for `-` in the UID, or `/kubepods/burstable/podUID/ID` without systemd; `…podUID.slice:cri-containerd:ID` of containerd
-//!   without its own setting (Kubernetes, pkg/kubelet/cm/cgroup_manager_linux.go)
+//!   without its own setting (Kubernetes, `pkg/kubelet/cm/cgroup_manager_linux.go`)
 //! - podman: `libpod-ID.scope`, with `container` below it; `conmon` is the watcher of a container, and not in it
 //! - Slurm: `…/job_ID/step_…` (Slurm, cgroup documentation)
 

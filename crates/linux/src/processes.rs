@@ -122,7 +122,7 @@ fn netdevs(table: &str) -> Vec<String> {
 }
 
 /// `net/route`: a heading, then name, destination, gateway, flags, two counts, metric, mask, …; numbers but the metric are
-/// hexadecimal (net/ipv4/fib_trie.c, `fib_route_seq_show`).
+/// hexadecimal (`net/ipv4/fib_trie.c`, `fib_route_seq_show`).
 fn default_of_ipv4(table: &str) -> Option<String> {
     let routes = table.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -137,7 +137,7 @@ fn default_of_ipv4(table: &str) -> Option<String> {
 }
 
 /// `net/ipv6_route`: destination, its length, source, its length, gateway, metric, two counts, flags, name; all hexadecimal
-/// (net/ipv6/ip6_fib.c, `ipv6_route_native_seq_show`). What has no route
+/// (`net/ipv6/ip6_fib.c`, `ipv6_route_native_seq_show`). What has no route
 /// is led to `lo`.
 fn default_of_ipv6(table: &str) -> Option<String> {
     let routes = table.lines().filter_map(|line| {

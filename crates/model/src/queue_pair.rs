@@ -69,11 +69,11 @@ pub struct QueuePairs {
     pub of: Option<u64>,
 }
 
-/// What a queue pair carries: `enum ib_qp_type` of include/rdma/ib_verbs.h.
+/// What a queue pair carries: `enum ib_qp_type` of `include/rdma/ib_verbs.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QueuePairKind(pub u8);
 
-/// How far a queue pair is: `enum ib_qp_state` of include/rdma/ib_verbs.h.
+/// How far a queue pair is: `enum ib_qp_state` of `include/rdma/ib_verbs.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QueuePairState(pub u8);
 

@@ -178,9 +178,6 @@ pub(crate) struct Demo {
     /// How many times as fast as real time simulated time passes, 1 to 10080: a week in a minute.
     #[arg(long, value_name = "N", default_value_t = sim::Speed::default())]
     pub(crate) speed: sim::Speed,
-    /// Configuration file; without one the defaults hold.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) serve: Serve,
 }

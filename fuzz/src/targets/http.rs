@@ -48,6 +48,7 @@ static APP: LazyLock<Arc<App>> = LazyLock::new(|| {
         kernel: None,
         not_live: None,
         sandbox: "off",
+        web: None,
     })
 });
 

@@ -153,11 +153,11 @@ pub(super) struct Entry {
 /// The queue pairs of an answer to [`queue_pairs_of`].
 pub(super) fn queue_pairs(payload: &[u8]) -> Vec<Entry> {
     nested(payload, RES_QP, RES_QP_ENTRY)
-        .filter_map(queue_pair)
+        .filter_map(|entry| queue_pair(&entry))
         .collect()
 }
 
-fn queue_pair(entry: Attributes<'_>) -> Option<Entry> {
+fn queue_pair(entry: &Attributes<'_>) -> Option<Entry> {
     let number = |kind| entry.find_kind(kind)?.u32();
     let byte = |kind| entry.find_kind(kind)?.u8();
     let kernel = entry.find_kind(RES_KERN_NAME).and_then(|name| name.text());

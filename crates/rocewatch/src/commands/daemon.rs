@@ -12,7 +12,7 @@ use crate::metrics::Exposition;
 use crate::push::Push;
 use crate::sandbox::{self, Grants, Sandbox};
 use crate::service;
-use crate::web::Web;
+use crate::web::{Handshake, Web};
 use model::Host;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,9 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     config.listen = serve.listen.unwrap_or(config.listen);
     prepare_state(serve.state.as_deref())?;
     let log = logging::start(&config.log)?;
-    config.http.web_config = serve.web_config.unwrap_or(config.http.web_config);
+    if let Some(file) = &serve.web_config {
+        config.http.web_config.clone_from(file);
+    }
     let web = config.http.web_config().map(|file| Web::open(file, clock));
     let web = web.transpose()?.map(Arc::new);
     let push = Push::prepare(&config, serve.state.as_deref())?;
@@ -85,7 +87,11 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     let hangup = on_signal(SignalKind::hangup())?;
     let end = end_of_daemon()?;
     let sandbox = if config.sandbox {
-        sandbox::enter(&grants(trees, config_file.as_deref(), &serve, &config))
+        let files = config_file
+            .iter()
+            .cloned()
+            .chain(web.iter().flat_map(|web| web.files()));
+        sandbox::enter(&grants(trees, files, &serve, &config))
     } else {
         Sandbox::Off
     };
@@ -149,7 +155,13 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     }
     tokio::spawn(announce_ready(Arc::clone(&app)));
     tokio::spawn(reload_on(hangup, config_file, config, log, Arc::clone(&app)));
-    http::serve(listener, router, &limits, web, end).await;
+    match web {
+        None => http::serve(listener, router, &limits, http::Plain, end).await,
+        Some(web) => {
+            let limit = limits.header_timeout;
+            http::serve(listener, router, &limits, Handshake { web, limit }, end).await;
+        }
+    }
     service::stopping();
     if let Some(archivist) = &archivist {
         close(archivist).await;
@@ -163,7 +175,12 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
 
 /// What the daemon opens after it has started: the kernel's files as devices come and go, its configuration when it is to
 /// be read again, its archive, and what libibverbs needs.
-fn grants(trees: Vec<PathBuf>, config_file: Option<&Path>, serve: &Serve, config: &Config) -> Grants {
+fn grants(
+    trees: Vec<PathBuf>,
+    files: impl Iterator<Item = PathBuf>,
+    serve: &Serve,
+    config: &Config,
+) -> Grants {
     let mut grants = Grants {
         read: trees,
         write: serve.state.iter().cloned().collect(),
@@ -172,14 +189,25 @@ fn grants(trees: Vec<PathBuf>, config_file: Option<&Path>, serve: &Serve, config
     // Its own CPU time and descriptors.
     grants.read.push("/proc".into());
     grants.read.dedup();
+    let pushes = config.notify.is_wanted() || config.remote_write.url.is_some();
+    let secrets = [config.notify.access(), config.remote_write.access()]
+        .into_iter()
+        .flat_map(|access| [access.password_file, access.bearer_token_file, access.ca_file]);
+    let secrets = secrets
+        .filter(|file| pushes && !file.as_os_str().is_empty())
+        .cloned();
     grants
         .read
-        .extend(config_file.into_iter().flat_map(sandbox::folders_of));
-    if config.sampling.verbs.is_some() {
-        // The library and its providers are loaded when the first device is opened; they are named in /etc.
+        .extend(files.chain(secrets).flat_map(|file| sandbox::folders_of(&file)));
+    let verbs = config.sampling.verbs.is_some();
+    if verbs || pushes {
+        // libibverbs and its providers are loaded when the first device is opened, and what looks up names when the first
+        // is; both are named in /etc, as are the authorities that a receiver may be known by.
         grants
             .read
-            .extend(["/usr", "/lib", "/lib64", "/etc"].map(PathBuf::from));
+            .extend(["/usr", "/lib", "/lib64", "/etc", "/run"].map(PathBuf::from));
+    }
+    if verbs {
         grants.devices.push("/dev/infiniband".into());
     }
     grants

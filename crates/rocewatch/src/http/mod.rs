@@ -8,4 +8,4 @@ pub(crate) mod server;
 pub(crate) use api::ports;
 pub(crate) use findings::Report;
 pub(crate) use routes::{App, router};
-pub(crate) use server::{bind, serve};
+pub(crate) use server::{Greeting, Plain, bind, serve};

@@ -2,7 +2,6 @@
 
 use crate::config::Http;
 use crate::failure::Failure;
-use crate::web::{Accepted, Web};
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -45,7 +44,7 @@ pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: &Http,
-    web: Option<Arc<Web>>,
+    greeting: impl Greeting,
     end: impl Future<Output = ()>,
 ) {
     let places = Arc::new(Semaphore::new(limits.max_connections as usize));
@@ -67,21 +66,36 @@ pub(crate) async fn serve(
             service: TowerToHyperService::new(router.clone()),
             watcher: graceful.watcher(),
         };
-        let web = web.clone();
-        let limit = limits.header_timeout;
+        let greeting = greeting.clone();
         tokio::spawn(async move {
-            match web {
-                None => connection.serve(stream).await,
-                Some(web) => match web.accept(stream, limit).await {
-                    Some(Accepted::Plain(stream)) => connection.serve(stream).await,
-                    Some(Accepted::Tls(stream)) => connection.serve(stream).await,
-                    None => {}
-                },
+            if let Some(stream) = greeting.begin(stream).await {
+                connection.serve(stream).await;
             }
             drop(place);
         });
     }
     let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
+}
+
+/// How a connection begins, before the first request.
+pub(crate) trait Greeting: Clone + Send + 'static {
+    /// What requests come on.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// Makes a connection ready for requests; `None` if there is nothing to come of it.
+    fn begin(self, stream: TcpStream) -> impl Future<Output = Option<Self::Stream>> + Send;
+}
+
+/// Nothing comes before the first request.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain;
+
+impl Greeting for Plain {
+    type Stream = TcpStream;
+
+    async fn begin(self, stream: TcpStream) -> Option<TcpStream> {
+        Some(stream)
+    }
 }
 
 /// What a connection is served with.

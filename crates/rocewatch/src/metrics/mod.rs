@@ -14,7 +14,6 @@ mod text;
 pub(crate) use layout::{is_exposed, raw_sources};
 pub(crate) use number::Number;
 pub(crate) use own::{counters, float_gauges, gauges};
-pub(crate) use text::{Encoding, Format};
 pub(crate) use text::{Encoding, Format, family_header, prefix};
 
 use crate::agent::{Agent, Archivist};

@@ -2,7 +2,7 @@
 
 use crate::config::{Access, Url};
 use crate::files;
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, RETRY_AFTER, USER_AGENT};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, DATE, HOST, RETRY_AFTER, USER_AGENT};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -183,19 +183,14 @@ where
 /// Seconds, or a time (RFC 9110, 10.2.3).
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let wait = match value.parse() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => {
-            let until = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
-            let now: jiff::Timestamp = headers
-                .get(axum::http::header::DATE)
-                .and_then(|date| date.to_str().ok())
-                .and_then(|date| jiff::fmt::rfc2822::parse(date).ok())?
-                .timestamp();
-            until.duration_since(now).try_into().ok()?
-        }
-    };
-    Some(wait.min(LONGEST_WAIT))
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds).min(LONGEST_WAIT));
+    }
+    // By the receiver's own clock, which stands in the same answer.
+    let now = headers.get(DATE)?.to_str().ok()?;
+    let time = |text| jiff::fmt::rfc2822::parse(text).ok();
+    let wait = time(value)?.timestamp().duration_since(time(now)?.timestamp());
+    Some(Duration::try_from(wait).ok()?.min(LONGEST_WAIT))
 }
 
 fn one_line(body: &[u8]) -> String {
@@ -204,7 +199,7 @@ fn one_line(body: &[u8]) -> String {
     line.chars().take(MOST_REASON).collect()
 }
 
-fn connector(ca_file: &PathBuf) -> Result<TlsConnector, String> {
+fn connector(ca_file: &Path) -> Result<TlsConnector, String> {
     let mut roots = RootCertStore::empty();
     if ca_file.as_os_str().is_empty() {
         let found = rustls_native_certs::load_native_certs();
@@ -256,7 +251,7 @@ mod tests {
         assert_eq!(wait(&[(RETRY_AFTER, "86400")]), Some(LONGEST_WAIT));
         assert_eq!(wait(&[(RETRY_AFTER, "soon")]), None);
         assert_eq!(wait(&[]), None);
-        let date = (axum::http::header::DATE, "Sun, 06 Nov 1994 08:49:37 GMT");
+        let date = (DATE, "Sun, 06 Nov 1994 08:49:37 GMT");
         assert_eq!(
             wait(&[(RETRY_AFTER, "Sun, 06 Nov 1994 08:49:40 GMT"), date.clone()]),
             Some(Duration::from_secs(3))

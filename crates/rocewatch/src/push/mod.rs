@@ -285,11 +285,11 @@ async fn collect_pages(
         ticks.tick().await;
         let page = app.exposition.page(&app.agent, Format::Text, Encoding::Identity);
         let time = clock.wall() / 1_000_000;
-        let encoded = tokio::task::spawn_blocking(move || {
+        let work = tokio::task::spawn_blocking(move || {
             let record = encoder.record(page, time);
             (encoder, record)
         });
-        let Ok((back, record)) = encoded.await else {
+        let Ok((back, record)) = work.await else {
             tracing::error!("the metrics could not be encoded; remote write has ended");
             return;
         };

@@ -174,12 +174,13 @@ impl Queue {
         let written = files::write_whole(&entry.path(folder), &content);
         if written.is_err() != self.disk_fails {
             self.disk_fails = written.is_err();
-            match &written {
-                Err(error) => tracing::warn!(
+            if let Err(error) = &written {
+                tracing::warn!(
                     "{}: {error}; what waits to be sent stays in memory, a little of it",
                     folder.display()
-                ),
-                Ok(()) => tracing::info!("{} can be written again", folder.display()),
+                );
+            } else {
+                tracing::info!("{} can be written again", folder.display());
             }
         }
         written.ok().map(|()| content.len() as u64)

@@ -71,9 +71,8 @@ pub(crate) fn alt_names(certificate: &[u8]) -> Vec<String> {
 fn alt_name_values(certificate: &[u8]) -> Option<Vec<String>> {
     let mut fields = from_issuer(certificate)?;
     let mut extensions = loop {
-        match fields.next()? {
-            (EXTENSIONS, mut content) => break content.take(SEQUENCE)?,
-            _ => {}
+        if let (EXTENSIONS, mut content) = fields.next()? {
+            break content.take(SEQUENCE)?;
         }
     };
     while let Some(mut extension) = extensions.take(SEQUENCE) {
@@ -82,9 +81,8 @@ fn alt_name_values(certificate: &[u8]) -> Option<Vec<String>> {
         }
         // A flag may stand before the value: whether the extension is critical.
         let mut names = loop {
-            match extension.next()? {
-                (OCTET_STRING, mut value) => break value.take(SEQUENCE)?,
-                _ => {}
+            if let (OCTET_STRING, mut value) = extension.next()? {
+                break value.take(SEQUENCE)?;
             }
         };
         let mut values = Vec::new();

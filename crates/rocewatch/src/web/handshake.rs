@@ -1,11 +1,12 @@
 //! The beginning of a connection: TLS, or an answer in plain words to a client that does not speak it.
 
 use super::Web;
+use crate::http::Greeting;
 use rustls::{AlertDescription, Error};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -17,28 +18,35 @@ const NOT_PLAIN: &[u8] =
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\
     Content-Length: 50\r\n\r\nthis port speaks HTTPS: begin the URL with https:\n";
 
-/// A connection that can be served.
-pub(crate) enum Accepted {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+/// What can be read and written.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+/// TLS where the settings of the moment ask for it.
+#[derive(Clone)]
+pub(crate) struct Handshake {
+    pub(crate) web: Arc<Web>,
+    /// A client that takes longer is given up.
+    pub(crate) limit: Duration,
 }
 
-impl Web {
-    /// Goes through the handshake by the settings of this moment, within `limit`. `None` if it came to nothing, which is
-    /// counted.
-    pub(crate) async fn accept(self: &Arc<Self>, stream: TcpStream, limit: Duration) -> Option<Accepted> {
-        let settings = self.settings().await;
+impl Greeting for Handshake {
+    type Stream = Box<dyn Stream>;
+
+    async fn begin(self, stream: TcpStream) -> Option<Box<dyn Stream>> {
+        let settings = self.web.settings().await;
         let Some(config) = settings.tls() else {
-            return Some(Accepted::Plain(stream));
+            return Some(Box::new(stream));
         };
         let acceptor = TlsAcceptor::from(Arc::clone(config));
-        let refused = match tokio::time::timeout(limit, handshake(acceptor, stream)).await {
-            Ok(Ok(stream)) => return Some(Accepted::Tls(Box::new(stream))),
+        let refused = match tokio::time::timeout(self.limit, handshake(acceptor, stream)).await {
+            Ok(Ok(stream)) => return Some(Box::new(stream)),
             Ok(Err(refused)) => refused,
             Err(_) => Refused::because("timeout", "the client took too long"),
         };
         tracing::debug!(reason = refused.reason, error = %refused.detail, "a connection was refused");
-        self.count_refused(refused.reason);
+        self.web.count_refused(refused.reason);
         None
     }
 }

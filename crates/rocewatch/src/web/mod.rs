@@ -17,7 +17,7 @@ mod tls_names;
 mod yaml;
 
 pub(crate) use guard::guard;
-pub(crate) use handshake::Accepted;
+pub(crate) use handshake::Handshake;
 pub(crate) use settings::check;
 
 use crate::clock::Clock;
@@ -72,6 +72,13 @@ impl Web {
     /// Its metrics.
     pub(crate) fn collectors(&self) -> Vec<Box<dyn Collector>> {
         vec![Box::new(self.reloads.clone()), Box::new(self.refused.clone())]
+    }
+
+    /// The files that it is made of, as far as they are known now.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let seen = self.seen.try_lock();
+        seen.map(|seen| seen.iter().map(|(path, _)| path.to_path_buf()).collect())
+            .unwrap_or_default()
     }
 
     /// True if connections are encrypted.

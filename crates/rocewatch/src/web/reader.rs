@@ -74,16 +74,14 @@ impl Reader {
 
     /// A single value.
     pub(super) fn text<'a>(&mut self, node: &'a Node, name: &str) -> Option<&'a str> {
-        match &node.value {
-            Value::Text(text) => Some(text),
-            _ => {
-                self.problem(
-                    node.line,
-                    format!("{name} has to be one value, not a list or a mapping"),
-                );
-                None
-            }
+        if let Value::Text(text) = &node.value {
+            return Some(text);
         }
+        self.problem(
+            node.line,
+            format!("{name} has to be one value, not a list or a mapping"),
+        );
+        None
     }
 
     /// `true` or `false`, by any of the names that YAML 1.1 has for them.

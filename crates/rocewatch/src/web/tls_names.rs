@@ -82,7 +82,10 @@ mod tests {
     #[test]
     fn every_suite_has_its_name() {
         let mut found = SUITES.map(|(name, _)| cipher_suite(name).expect("there is one").suite());
-        let mut all: Vec<_> = ALL_CIPHER_SUITES.iter().map(|suite| suite.suite()).collect();
+        let mut all: Vec<_> = ALL_CIPHER_SUITES
+            .iter()
+            .map(SupportedCipherSuite::suite)
+            .collect();
         found.sort_by_key(|suite| u16::from(*suite));
         all.sort_by_key(|suite| u16::from(*suite));
         assert_eq!(found.as_slice(), all);
