@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use support::Daemon;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_rocewatch");
-/// A minute before and a minute after a storm, in ten seconds.
-const SPEED: &str = "8";
+/// A minute after a storm in a quarter of one.
+const SPEED: &str = "4";
 
 fn demo(state: &Path, scenario: &str) -> Daemon {
     let state = state.to_str().expect("it is text");
@@ -79,15 +79,14 @@ fn a_storm_is_an_incident_with_its_times_first_mover_and_verdict() {
     assert_eq!(status, Some(0));
 
     let report = json(&["incident", "show", "last", "--json"], state.path());
-    let event = &report["incident"]["events"][0];
+    let events = report["incident"]["events"].as_array().unwrap();
+    let event = events
+        .iter()
+        .find(|event| event["event"] == "pfc_storm")
+        .expect("the storm is part of it");
     assert_eq!(
-        (
-            &event["event"],
-            &event["device"],
-            &event["direction"],
-            &event["priority"]
-        ),
-        (&"pfc_storm".into(), &"mlx5_5".into(), &"rx".into(), &3.into())
+        (&event["device"], &event["direction"], &event["priority"]),
+        (&"mlx5_5".into(), &"rx".into(), &3.into())
     );
     // Rows of every port from up to a minute before to a minute after.
     let (began, rows) = (time(&event["began"]), &report["rows"]);
@@ -111,7 +110,10 @@ fn a_storm_is_an_incident_with_its_times_first_mover_and_verdict() {
         "{first}"
     );
     let off = (time(&first["at"]) - began).abs();
-    assert!(off <= 200_000_000, "the first mover is {off} ns off");
+    assert!(
+        off <= 400_000_000,
+        "the first mover is {off} ns off, more than two samples"
+    );
 
     let page = ask(&["incident", "show", "last"], state.path());
     for part in [

@@ -10,52 +10,13 @@ mod support;
 mod tree;
 
 use prometheus::Prometheus;
-use serde_json::Value;
 use std::fs::OpenOptions;
 use std::io::{Seek as _, Write as _};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use support::Daemon;
-
-/// A Prometheus that scrapes one target every second.
-fn scraping(target: SocketAddr) -> Prometheus {
-    let config = format!(
-        "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: rocewatch\n  static_configs: [{{targets: ['{target}']}}]\n"
-    );
-    Prometheus::start(
-        &config,
-        tempfile::tempdir().expect("a temporary folder can be made"),
-    )
-}
-
-/// The samples of an instant query, as labels and value.
-fn query(prometheus: &Prometheus, query: &str) -> Vec<(Value, f64)> {
-    let samples = prometheus.ask("query", query, &[]);
-    let value = |sample: &Value| sample["value"][1].as_str().and_then(|value| value.parse().ok());
-    samples
-        .into_iter()
-        .map(|sample| (sample["metric"].clone(), value(&sample).unwrap_or(f64::NAN)))
-        .collect()
-}
-
-fn wait_for(
-    prometheus: &Prometheus,
-    expr: &str,
-    condition: impl Fn(&[(Value, f64)]) -> bool,
-) -> Vec<(Value, f64)> {
-    let end = Instant::now() + Duration::from_secs(60);
-    loop {
-        let samples = query(prometheus, expr);
-        if condition(&samples) {
-            return samples;
-        }
-        assert!(Instant::now() < end, "{expr} gives {samples:?}");
-        std::thread::sleep(Duration::from_millis(500));
-    }
-}
 
 /// Adds to a counter's file 100 times a second, by the clock, so that its rate is known.
 fn advance(file: &Path, from: u64, per_second: u64, end: &AtomicBool) {
@@ -89,24 +50,16 @@ fn prometheus_sees_the_right_rate() {
     };
     let daemon = Daemon::start(&["run", "--sysfs", tree.path().to_str().expect("paths are text")]);
     daemon.wait_until_ready();
-    let prometheus = scraping(daemon.address());
-    wait_for(
-        &prometheus,
-        "count_over_time(rocewatch_cnp_sent_total[30s])",
-        |samples| samples.iter().any(|(_, n)| *n >= 20.0),
-    );
-    let rates = query(
-        &prometheus,
-        "rate(rocewatch_cnp_sent_total{device=\"mlx5_1\"}[15s])",
-    );
+    let prometheus = Prometheus::scraping(daemon.address());
+    prometheus.wait_for("count_over_time(rocewatch_cnp_sent_total[30s])", |samples| {
+        samples.iter().any(|(_, n)| *n >= 20.0)
+    });
+    let rates = prometheus.query("rate(rocewatch_cnp_sent_total{device=\"mlx5_1\"}[15s])");
     end.store(true, Ordering::Relaxed);
     writer.join().expect("the writer ends");
     assert_eq!(rates.len(), 1, "{rates:?}");
     assert!((rates[0].1 - 5_000.0).abs() < 150.0, "{rates:?}");
-    let still = query(
-        &prometheus,
-        "rate(rocewatch_cnp_sent_total{device=\"mlx5_0\"}[15s])",
-    );
+    let still = prometheus.query("rate(rocewatch_cnp_sent_total{device=\"mlx5_0\"}[15s])");
     assert_eq!(still.iter().map(|(_, rate)| *rate).collect::<Vec<_>>(), [0.0]);
 }
 
@@ -115,11 +68,9 @@ fn prometheus_sees_the_right_rate() {
 fn prometheus_takes_every_line_of_the_demo() {
     let daemon = Daemon::start(&["demo"]);
     daemon.wait_until_ready();
-    let prometheus = scraping(daemon.address());
-    wait_for(&prometheus, "up", |samples| {
-        samples.iter().any(|(_, up)| *up > 0.5)
-    });
-    let scraped = wait_for(&prometheus, "scrape_samples_scraped", |samples| {
+    let prometheus = Prometheus::scraping(daemon.address());
+    prometheus.wait_for("up", |samples| samples.iter().any(|(_, up)| *up > 0.5));
+    let scraped = prometheus.wait_for("scrape_samples_scraped", |samples| {
         samples.iter().any(|(_, n)| *n > 1000.0)
     });
     let shown = daemon.scrape().len() as f64;
@@ -128,8 +79,7 @@ fn prometheus_takes_every_line_of_the_demo() {
         "{} taken, {shown} shown",
         scraped[0].1
     );
-    wait_for(
-        &prometheus,
+    prometheus.wait_for(
         "histogram_quantile(0.99, rate(rocewatch_sampled_utilization_ratio_bucket[10s]))",
         |samples| samples.len() == 16 && samples.iter().all(|(_, quantile)| (0.0..=1.0).contains(quantile)),
     );

@@ -12,9 +12,13 @@ mod http;
 mod incident;
 mod logging;
 mod metrics;
+mod push;
 mod report;
+mod sandbox;
 mod service;
 mod shown;
+mod web;
+mod who;
 
 use std::process::ExitCode;
 

@@ -47,6 +47,8 @@ static APP: LazyLock<Arc<App>> = LazyLock::new(|| {
         clock,
         kernel: None,
         not_live: None,
+        sandbox: "off",
+        web: None,
     })
 });
 

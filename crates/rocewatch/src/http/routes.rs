@@ -1,10 +1,12 @@
 //! What each path answers.
 
 use super::api;
+use super::findings::Report;
 use crate::agent::Agent;
 use crate::clock::Clock;
 use crate::config::Http;
 use crate::metrics::{Encoding, Exposition, Format};
+use crate::web::{self, Web};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -30,18 +32,28 @@ pub(crate) struct App {
     pub(crate) kernel: Option<String>,
     /// Said wherever a person looks, if the numbers are not real.
     pub(crate) not_live: Option<String>,
+    /// How far the daemon is locked in.
+    pub(crate) sandbox: &'static str,
+    /// TLS and passwords, if they are asked for.
+    pub(crate) web: Option<Arc<Web>>,
 }
 
 /// All paths, with their limits.
 pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
-    Router::new()
+    let router = Router::new()
         .route("/", get(landing))
         .route("/metrics", get(metrics))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/api/v1/status", get(status))
         .route("/api/v1/ports", get(ports))
-        .fallback(unknown)
+        .route("/api/v1/findings", get(findings))
+        .fallback(unknown);
+    let router = match &app.web {
+        Some(web) => router.layer(middleware::from_fn_with_state(Arc::clone(web), web::guard)),
+        None => router,
+    };
+    router
         .layer(middleware::from_fn_with_state(Arc::clone(&app), count))
         .layer(TimeoutLayer::with_status_code(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -101,12 +113,27 @@ async fn status(State(app): State<Arc<App>>) -> Json<api::Status> {
     let facts = api::AgentFacts {
         kernel: app.kernel.clone(),
         not_live: app.not_live.clone(),
+        sandbox: app.sandbox,
     };
     Json(api::Status::of(&app.agent.world(), app.clock, facts))
 }
 
 async fn ports(State(app): State<Arc<App>>) -> Json<Vec<api::Port>> {
     Json(api::ports(&app.agent.world()))
+}
+
+async fn findings(State(app): State<Arc<App>>) -> Json<Report> {
+    let now = app.clock.now();
+    let world = app.agent.world();
+    let windows: Vec<_> = world
+        .ports()
+        .map(|view| doctor::PortWindow::of(&view.port, &view.signals))
+        .collect();
+    let verdicts = doctor::verdicts(&windows, world.policy());
+    let found = world.findings();
+    let mut report = Report::of(&found.list, &verdicts);
+    report.looked_seconds_ago = found.looked.map(|at| now.saturating_sub(at) as f64 / 1e9);
+    Json(report)
 }
 
 async fn landing(State(app): State<Arc<App>>) -> Html<String> {
@@ -120,6 +147,7 @@ async fn landing(State(app): State<Arc<App>>) -> Html<String> {
          <h1>Rocewatch {}</h1>\n{notice}<p>What the RoCEv2 fabric does to this node.</p>\n<ul>\n\
          <li><a href=\"/metrics\">/metrics</a> for Prometheus</li>\n\
          <li><a href=\"/api/v1/ports\">/api/v1/ports</a> the ports, and what can be read of each</li>\n\
+         <li><a href=\"/api/v1/findings\">/api/v1/findings</a> what the doctor finds</li>\n\
          <li><a href=\"/api/v1/status\">/api/v1/status</a> the agent itself</li>\n\
          <li><a href=\"/healthz\">/healthz</a>, <a href=\"/readyz\">/readyz</a></li>\n</ul>\n</body></html>\n",
         env!("CARGO_PKG_VERSION"),

@@ -4,8 +4,8 @@ use super::number::Number;
 use super::series::{Cell, Place, PortValue, SourceValue};
 use super::text::{self, Format};
 use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, SourceView, World};
-use crate::config::{Metrics, Raw};
-use catalog::{Direction, Family, FamilyKind, Index, Kind, Signal, Status};
+use crate::config::Metrics;
+use catalog::{Direction, Family, FamilyKind, Index, Kind, Origin, Signal, Status};
 use model::SourceKind;
 use signals::Histogram;
 use std::collections::BTreeSet;
@@ -57,7 +57,7 @@ impl Layout {
         };
         for family in catalog::FAMILIES
             .iter()
-            .filter(|family| family.status == Status::Live)
+            .filter(|family| family.status == Status::Live && config.shows(family))
         {
             let mut block = Builder {
                 family,
@@ -117,12 +117,7 @@ impl Layout {
 
 impl Block {
     fn new(family: &Family, series: Vec<Series>) -> Self {
-        let name = format!("{}{}", text::PREFIX, family.name);
-        let header = |format| {
-            let mut out = String::new();
-            text::header(format, &name, family.kind, family.unit, family.help, &mut out);
-            out
-        };
+        let header = |format| text::family_header(format, family);
         Self {
             text_header: header(Format::Text),
             open_metrics_header: header(Format::OpenMetrics),
@@ -158,6 +153,7 @@ impl Builder<'_> {
             "ring_rows" => self.add(Place::RingRows),
             "events" => self.fill_events(world, Place::EventsOpened),
             "event_active" => self.fill_events(world, Place::EventOpen),
+            "doctor_finding" => self.fill_findings(world),
             "series" => self.add(Place::SeriesShown),
             "series_left_out" => self.add(Place::SeriesLeftOut),
             _ => {
@@ -211,14 +207,9 @@ impl Builder<'_> {
             "cnp_ignored_ratio" => self.add(port(V::CnpIgnoredRatio)),
             "resets" => self.add(port(V::Resets)),
             "samples_implausible" => self.add(port(V::Implausible)),
-            "hw_counter" | "hw_gauge" => self.raw(
-                at,
-                view,
-                &[SourceKind::HwCounters, SourceKind::DeviceCounters],
-                config.raw,
-            ),
-            "ethtool_counter" | "ethtool_gauge" => self.raw(at, view, &[SourceKind::Ethtool], config.raw),
-            "port_counter" => self.raw(at, view, &[SourceKind::PortCounters], config.raw),
+            _ if self.family.origin == Origin::Raw => {
+                self.raw(at, view, raw_sources(self.family), config);
+            }
             name if name.starts_with("source_") || name.starts_with("samples") => {
                 self.fill_sources(at, view);
             }
@@ -247,6 +238,22 @@ impl Builder<'_> {
         }
     }
 
+    /// One series for each check that fires on a port, or on the node.
+    fn fill_findings(&mut self, world: &World) {
+        for finding in world.findings().distinct() {
+            let port = finding.port.as_ref();
+            let text = |value: Option<String>| value.unwrap_or_default();
+            self.labels = vec![
+                ("device", text(port.map(|port| port.device.clone()))),
+                ("port", text(port.map(|port| port.id.number.to_string()))),
+                ("netdev", text(port.and_then(|port| port.netdev.clone()))),
+                ("check", finding.check.id.to_owned()),
+                ("severity", finding.severity().as_str().to_owned()),
+            ];
+            self.add(Place::Constant(1.0));
+        }
+    }
+
     /// The signals that feed the family.
     fn signals(&mut self, at: usize, view: &PortView) {
         for (slot, known) in view.signals.slots().iter().enumerate() {
@@ -267,7 +274,7 @@ impl Builder<'_> {
 
     /// What a source reads under the driver's own names: counters in a family of counters, all else in one of gauges. A name that two of the sources have is the first one's: no series may
     /// stand twice.
-    fn raw(&mut self, at: usize, view: &PortView, kinds: &[SourceKind], choice: Raw) {
+    fn raw(&mut self, at: usize, view: &PortView, kinds: &[SourceKind], config: &Metrics) {
         let mut names = BTreeSet::new();
         let counters = self.family.kind == FamilyKind::Counter;
         for kind in kinds {
@@ -275,13 +282,10 @@ impl Builder<'_> {
                 continue;
             };
             for (i, column) in schema.columns.iter().enumerate() {
-                let wanted = match choice {
-                    Raw::None => false,
-                    Raw::All => true,
-                    Raw::Unexposed => column
-                        .meaning
-                        .is_some_and(|meaning| !is_exposed(meaning.signal(), meaning.index)),
-                };
+                let otherwise = column
+                    .meaning
+                    .map(|meaning| is_exposed(meaning.signal(), meaning.index));
+                let wanted = config.shows_raw(otherwise);
                 // What the catalogue does not know is taken for a counter, as nearly all of them are.
                 let counts = column
                     .meaning
@@ -462,7 +466,18 @@ fn counts(kind: SourceKind) -> bool {
 }
 
 /// True if some family shows this signal at this index.
-fn is_exposed(signal: Signal, index: Option<Index>) -> bool {
+/// The sources whose counters go out under a family as they are, the first of which has a name that both have.
+pub(crate) fn raw_sources(family: &Family) -> &'static [SourceKind] {
+    match family.name {
+        "hw_counter" | "hw_gauge" => &[SourceKind::HwCounters, SourceKind::DeviceCounters],
+        "ethtool_counter" | "ethtool_gauge" => &[SourceKind::Ethtool],
+        "port_counter" => &[SourceKind::PortCounters],
+        _ => &[],
+    }
+}
+
+/// True if a family of signals has it, so that it need not go out as it is.
+pub(crate) fn is_exposed(signal: Signal, index: Option<Index>) -> bool {
     catalog::FAMILIES
         .iter()
         .any(|family| family.takes(signal, index).is_some())

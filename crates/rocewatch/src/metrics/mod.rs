@@ -11,7 +11,10 @@ mod own;
 mod series;
 mod text;
 
-pub(crate) use text::{Encoding, Format};
+pub(crate) use layout::{is_exposed, raw_sources};
+pub(crate) use number::Number;
+pub(crate) use own::{counters, float_gauges, gauges};
+pub(crate) use text::{Encoding, Format, family_header, prefix};
 
 use crate::agent::{Agent, Archivist};
 use crate::config::Metrics;

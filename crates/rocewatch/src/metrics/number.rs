@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 /// A value of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Number {
+pub(crate) enum Number {
     /// A counter's value in the driver's unit, and the way to the base unit.
     Scaled(u64, Scale),
     /// A ratio or a time.
@@ -14,12 +14,12 @@ pub(super) enum Number {
 
 impl Number {
     /// A plain count.
-    pub(super) fn count(value: u64) -> Self {
+    pub(crate) fn count(value: u64) -> Self {
         Self::Scaled(value, Scale::ONE)
     }
 
     /// Writes the number. Counters are exact to the last digit, however large: no detour by floating point.
-    pub(super) fn write(self, out: &mut Vec<u8>) {
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
         match self {
             Self::Scaled(value, scale) => write_scaled(value, scale, out),
             Self::Float(value) if value.is_nan() => out.extend_from_slice(b"NaN"),

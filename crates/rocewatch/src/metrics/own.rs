@@ -5,8 +5,9 @@ use crate::agent::{Archivist, News};
 use axum::http::StatusCode;
 use catalog::FamilyKind;
 use linux::{Process, Usage};
+use prometheus::core::Collector;
 use prometheus::proto::{MetricFamily, MetricType};
-use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 use std::sync::Arc;
 
 /// The agent's own metrics.
@@ -38,7 +39,7 @@ impl Own {
         let reloads = counters("config_reloads");
         let scrapes = IntCounter::with_opts(options("expositions")).expect("the catalogue's names are valid");
         for collector in [
-            Box::new(requests.clone()) as Box<dyn prometheus::core::Collector>,
+            Box::new(requests.clone()) as Box<dyn Collector>,
             Box::new(reloads.clone()),
         ] {
             registry
@@ -59,6 +60,15 @@ impl Own {
             archivist,
             process: Process::own(),
             started,
+        }
+    }
+
+    /// Shows these as well from now on.
+    pub(crate) fn show(&self, collectors: Vec<Box<dyn Collector>>) {
+        for collector in collectors {
+            self.registry
+                .register(collector)
+                .expect("each name is registered once");
         }
     }
 
@@ -129,9 +139,29 @@ fn options(name: &str) -> Opts {
     Opts::new(format!("{name}_total"), help)
 }
 
-fn counters(name: &str) -> IntCounterVec {
+/// Counters of the family of this name, by its labels.
+pub(crate) fn counters(name: &str) -> IntCounterVec {
     let labels = catalog::family(name).map_or(&[][..], |family| family.labels);
     IntCounterVec::new(options(name), labels).expect("the catalogue's names and labels are valid")
+}
+
+/// Gauges of the family of this name, in whole numbers, by its labels.
+pub(crate) fn gauges(name: &str) -> IntGaugeVec {
+    let (options, labels) = gauge_options(name);
+    IntGaugeVec::new(options, labels).expect("the catalogue's names and labels are valid")
+}
+
+/// The same with fractions.
+pub(crate) fn float_gauges(name: &str) -> GaugeVec {
+    let (options, labels) = gauge_options(name);
+    GaugeVec::new(options, labels).expect("the catalogue's names and labels are valid")
+}
+
+fn gauge_options(name: &str) -> (Opts, &'static [&'static str]) {
+    let family = catalog::family(name);
+    let help = family.map_or("", |family| family.help);
+    let labels = family.map_or(&[][..], |family| family.labels);
+    (Opts::new(name, help), labels)
 }
 
 /// The names and sentences are those that every exporter has.
@@ -200,8 +230,10 @@ fn write_family(format: Format, family: &MetricFamily, out: &mut String) {
     } else {
         (FamilyKind::Gauge, "")
     };
-    let name = format!("{}{}", text::PREFIX, family.name().trim_end_matches("_total"));
-    text::header(format, &name, kind, "", family.help(), out);
+    let plain = family.name().trim_end_matches("_total");
+    let unit = catalog::family(plain).map_or("", |family| family.unit);
+    let name = format!("{}{plain}", text::PREFIX);
+    text::header(format, &name, kind, unit, family.help(), out);
     for metric in family.get_metric() {
         let labels = metric
             .get_label()
