@@ -39,6 +39,9 @@ fn daemon_on_fixture(tree: &tempfile::TempDir) -> Daemon {
             .all("rocewatch_samples_total", &[])
             .all(|(_, samples)| samples >= 1.0)
     });
+    daemon.wait_for("the doctor has looked", Duration::from_secs(10), |metrics| {
+        metrics.all("rocewatch_doctor_finding", &[]).next().is_some()
+    });
     // Rates over a window need rows that span it.
     std::thread::sleep(Duration::from_millis(2500));
     daemon
