@@ -22,8 +22,8 @@ const BUFFER_LENGTH: usize = 44;
 /// Adds what the driver of an interface tells.
 pub(super) fn read(netdev: &str, setup: &mut PortSetup) {
     let answer = Socket::open(NlFamily::Route, &[], ANSWER).and_then(|mut socket| {
-        let answer = socket.ask(&mut question(netdev))?;
-        Ok(learn(answer, setup))
+        learn(socket.ask(&mut question(netdev))?, setup);
+        Ok(())
     });
     if let Err(errno) = answer {
         tracing::debug!(netdev, %errno, "DCB netlink");

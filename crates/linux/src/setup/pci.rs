@@ -66,7 +66,7 @@ fn find_express(space: &[u8]) -> Option<usize> {
     }
     let mut at = usize::from(*space.get(LIST)? & 0xfc);
     for _ in 0..MOST {
-        if at < 0x40 || at >= CONVENTIONAL {
+        if !(0x40..CONVENTIONAL).contains(&at) {
             return None;
         }
         let [id, next] = *space.get(at..)?.first_chunk()?;
