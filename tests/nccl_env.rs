@@ -51,9 +51,10 @@ fn capture(folder: &Path) -> String {
         }
         let dcb = folder.join(format!("netdev/rail{rail}"));
         std::fs::create_dir_all(&dcb).expect("a folder");
-        let mapped: String = (0..64)
-            .map(|dscp| format!("dscp{dscp}_prio: {}\n", if dscp == 26 { 3 } else { 0 }))
-            .collect();
+        let mut mapped = String::new();
+        for dscp in 0..64 {
+            let _ = writeln!(mapped, "dscp{dscp}_prio: {}", if dscp == 26 { 3 } else { 0 });
+        }
         std::fs::write(
             dcb.join("dcb.1"),
             format!("pfc_enabled: 8\npfc_capable: 8\n{mapped}"),

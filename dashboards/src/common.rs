@@ -105,52 +105,43 @@ pub(crate) fn variables(node_shown: bool, device_shown: bool, priority_shown: bo
     ]
 }
 
-/// The time during which something is open: storms and lost links on every panel; the rest where somebody asks for it, since what
-/// is open for hours hides what is drawn.
+/// The time during which something is open. Those of the names in `shown` are on every panel, the rest where somebody asks for it,
+/// since what is open for hours hides what is drawn.
 ///
 /// `open` gives the events of a matcher, above 0 while they are open.
 pub(crate) fn marks(
+    shown: &[&str],
     open: impl Fn(&str) -> String,
     title: &'static str,
     text: &'static str,
 ) -> Vec<Annotation> {
-    let mark = |name, color, shown, matcher: &str, scene| Annotation {
+    let mark = |name, color, matcher: &str, scene| Annotation {
         name,
         color,
-        shown,
+        shown: shown.contains(&name),
         expr: chosen(&open(matcher)),
         title,
         text,
         scene,
     };
     vec![
-        mark("Storms", "red", true, "event=\"pfc_storm\"", STORM),
-        mark(
-            "Lost links",
-            "purple",
-            true,
-            "event=~\"link_down|device_gone\"",
-            FLAP,
-        ),
+        mark("Storms", "red", "event=\"pfc_storm\"", STORM),
+        mark("Lost links", "purple", "event=~\"link_down|device_gone\"", FLAP),
         mark(
             "Other critical events",
             "orange",
-            false,
             "severity=\"critical\",event!~\"pfc_storm|link_down|device_gone\"",
             FLAP,
         ),
-        mark("Warnings", "yellow", false, "severity=\"warning\"", SLOW_RECEIVER),
+        mark("Warnings", "yellow", "severity=\"warning\"", SLOW_RECEIVER),
     ]
 }
 
 /// What is open on all that `selector` leaves.
 pub(crate) fn port_marks(selector: &str) -> Vec<Annotation> {
     let open = |matcher: &str| format!("rocewatch_event_active{{{selector},{matcher}}} == 1");
-    marks(
-        open,
-        "{{event}}",
-        "{{instance}} {{device}} {{direction}} {{priority}}",
-    )
+    let text = "{{instance}} {{device}} {{direction}} {{priority}}";
+    marks(&["Storms", "Lost links"], open, "{{event}}", text)
 }
 
 /// When which event was open, coloured by its severity, 0 where it is over; of those that were open at all within the shown time.

@@ -16,6 +16,7 @@ pub(crate) fn dashboard() -> Dashboard {
         variables: variables(false, false, true),
         // Marks of a whole fabric tell what is open, not where: that is in the tables.
         annotations: marks(
+            &["Storms"],
             |matcher| {
                 format!("sum by (event) (cluster:rocewatch_event_active:sum{{@cluster,{matcher}}}) > 0")
             },

@@ -90,12 +90,12 @@ fn head() -> Row {
                     Order::Up("Device"),
                 ),
                 "What it is",
-                "Labels of rocewatch_port_info. Empty is what the host cannot tell.",
+                "Labels of rocewatch_port_info; two rows where they changed in the shown time. Empty is what the host cannot tell.",
                 HEALTHY,
             )
             .size(24, 4)
             .unit("none")
-            .now("rocewatch_port_info{@port}", "{{device}}"),
+            .now("last_over_time(rocewatch_port_info{@port}[$__range])", "{{device}}"),
             Panel::new(View::Timeline, "Course of the link", "Carrier as each scrape found it; what is shorter is in the lost carriers below.", FLAP)
                 .size(12, 5)
                 .unit("none")
@@ -187,10 +187,11 @@ fn dcqcn() -> Row {
     Row {
         title: "DCQCN at work: marks → notifications → rate",
         panels: vec![
-            lines("1. Marked on the way here", "Packets with Congestion Experienced, and the CNPs by which this node tells their senders. Fewer CNPs than marks are right: one in 50 µs for each flow. No CNP at all is not.", INCAST)
+            lines("1. Marked on the way here", "Packets with Congestion Experienced (left), and the CNPs by which this node tells their senders (right, dashed). Fewer CNPs than marks are right: one in 50 µs for each flow. No CNP at all is not.", INCAST)
                 .unit("pps")
                 .query(rate("rocewatch_ecn_marked_packets_total"), "marked")
-                .query(rate("rocewatch_cnp_sent_total"), "CNPs sent"),
+                .query(rate("rocewatch_cnp_sent_total"), "CNPs sent")
+                .right("B", "pps", "CNPs sent"),
             lines("2. Told to slow down", "CNPs that this node receives for what it sends: handled ones make it slow down, ignored ones do not.", INCAST)
                 .unit("pps")
                 .query(rate("rocewatch_cnp_handled_total"), "handled")

@@ -163,3 +163,43 @@ fn every_recording_rule_is_drawn() {
         .collect();
     assert!(idle.is_empty(), "recorded and not drawn: {idle:?}");
 }
+
+/// The files of `deploy/prometheus` that link to dashboards have to name dashboards and variables that there are.
+#[test]
+fn links_of_alerts_arrive() {
+    let variables: BTreeSet<_> = common::variables(true, true, true)
+        .iter()
+        .map(|variable| variable.name)
+        .collect();
+    for entry in std::fs::read_dir(root().join("deploy/prometheus")).expect("the folder is there") {
+        let path = entry.expect("the folder is readable").path();
+        if !path.is_file() {
+            continue;
+        }
+        // A link may be folded over lines.
+        let text: String = std::fs::read_to_string(&path)
+            .expect("rules are text")
+            .split_whitespace()
+            .collect();
+        for link in text.split("/d/rocewatch-").skip(1) {
+            let (uid, rest) = link.split_once('?').expect("a link gives what to look at");
+            assert!(
+                file(&format!("rocewatch-{uid}")).is_file(),
+                "{}: no dashboard {uid}",
+                path.display()
+            );
+            let url = rest.split(['"', '\'', '<', ' ']).next().unwrap_or(rest);
+            for variable in url
+                .split("var-")
+                .skip(1)
+                .filter_map(|rest| rest.split('=').next())
+            {
+                assert!(
+                    variables.contains(variable),
+                    "{}: no variable {variable}",
+                    path.display()
+                );
+            }
+        }
+    }
+}

@@ -1,13 +1,13 @@
 //! A real Alertmanager (Debian's package) with the configuration that we ship, and the one who is called.
 
 use crate::book::deploy;
+use crate::receiver::{Received, Receiver};
 use crate::support::get;
 use crate::text;
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Replaces a text that has to be there.
@@ -136,6 +136,14 @@ pub(crate) struct Notification {
 }
 
 impl Notification {
+    fn new(request: &Received) -> Self {
+        let path = request.head.split(' ').nth(1).expect("a request has a path");
+        Self {
+            path: path.to_owned(),
+            body: serde_json::from_slice(&request.body).expect("a notification is JSON"),
+        }
+    }
+
     /// `firing` or `resolved`.
     pub(crate) fn status(&self) -> &str {
         self.body["status"].as_str().unwrap_or_default()
@@ -147,100 +155,18 @@ impl Notification {
     }
 }
 
-/// The receiver of all notifications.
-pub(crate) struct Receiver {
-    address: SocketAddr,
-    notifications: Arc<Mutex<Vec<Notification>>>,
+/// What has come so far.
+pub(crate) fn notifications(receiver: &Receiver) -> Vec<Notification> {
+    receiver.received().iter().map(Notification::new).collect()
 }
 
-impl Receiver {
-    /// Listens from now on, as long as the test runs.
-    pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        let address = listener.local_addr().expect("a listener has an address");
-        let notifications = Arc::new(Mutex::new(Vec::new()));
-        let taken = Arc::clone(&notifications);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let taken = Arc::clone(&taken);
-                std::thread::spawn(move || take(stream, &taken));
-            }
-        });
-        Self {
-            address,
-            notifications,
-        }
-    }
-
-    /// Where it listens.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// What has come so far.
-    pub(crate) fn notifications(&self) -> Vec<Notification> {
-        self.notifications.lock().expect("no receiver panics").clone()
-    }
-
-    /// Waits for a notification of which this is true.
-    pub(crate) fn wait_for(
-        &self,
-        what: &str,
-        limit: Duration,
-        is: impl Fn(&Notification) -> bool,
-    ) -> Notification {
-        let end = Instant::now() + limit;
-        loop {
-            let come = self.notifications();
-            if let Some(found) = come.iter().find(|notification| is(notification)) {
-                return found.clone();
-            }
-            assert!(
-                Instant::now() < end,
-                "not within {limit:?}: {what}; what came: {come:#?}"
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-/// Takes the requests of one connection, and thanks for each.
-fn take(mut stream: TcpStream, notifications: &Mutex<Vec<Notification>>) {
-    let mut reader = BufReader::new(stream.try_clone().expect("a socket can be shared"));
-    loop {
-        let (mut path, mut length) = (String::new(), 0);
-        loop {
-            let mut line = String::new();
-            match reader.read_line(&mut line) {
-                Ok(0) | Err(_) => return,
-                Ok(_) if line.trim().is_empty() => break,
-                Ok(_) => {}
-            }
-            if let Some(rest) = line.strip_prefix("POST ") {
-                rest.split(' ').next().unwrap_or_default().clone_into(&mut path);
-            }
-            if let Some((name, value)) = line.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                length = value.trim().parse().expect("a length is a number");
-            }
-        }
-        let mut body = vec![0; length];
-        if reader.read_exact(&mut body).is_err() {
-            return;
-        }
-        notifications
-            .lock()
-            .expect("no receiver panics")
-            .push(Notification {
-                path,
-                body: serde_json::from_slice(&body).expect("a notification is JSON"),
-            });
-        if stream
-            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-            .is_err()
-        {
-            return;
-        }
-    }
+/// Waits for a notification of which this is true.
+pub(crate) fn wait_for(receiver: &Receiver, what: &str, is: impl Fn(&Notification) -> bool) -> Notification {
+    let has_come = |requests: &[Received]| requests.iter().any(|request| is(&Notification::new(request)));
+    receiver
+        .wait_for(what, has_come)
+        .iter()
+        .map(Notification::new)
+        .find(&is)
+        .expect("it has come")
 }

@@ -1,8 +1,11 @@
 //! A storm, from the simulated server to the pager.
 
-use crate::alertmanager::{Alertmanager, Notification, Receiver, hurried, replaced, shipped_times};
+use crate::alertmanager::{
+    Alertmanager, Notification, hurried, notifications, replaced, shipped_times, wait_for,
+};
 use crate::book::deploy;
 use crate::prometheus::Prometheus;
+use crate::receiver::Receiver;
 use crate::support::{Daemon, Metrics, get};
 use crate::text;
 use serde_json::{Value, json};
@@ -107,7 +110,7 @@ fn wait_until_it_fires(prometheus: &Prometheus, name: &str) {
 #[test]
 #[ignore = "needs Debian's prometheus and prometheus-alertmanager: ./x rules"]
 fn a_storm_is_one_page() {
-    let receiver = Receiver::start();
+    let receiver = Receiver::start(200);
     let alertmanager = Alertmanager::start(receiver.address());
     let daemon = stormy();
     let prometheus = prometheus(&daemon, &alertmanager);
@@ -118,7 +121,7 @@ fn a_storm_is_one_page() {
     let seen = after(began);
     wait_until_it_fires(&prometheus, "RocePfcStorm");
     let fired = after(began);
-    let page = receiver.wait_for("the page", LIMIT, is_page("firing"));
+    let page = wait_for(&receiver, "the page", is_page("firing"));
     let paged = after(began);
     println!(
         "rules: after the first pause, the agent sees the storm in {seen}, Prometheus fires in {fired}, the page comes in {paged}"
@@ -135,14 +138,14 @@ fn a_storm_is_one_page() {
 
     daemon.wait_for("the storm is over", LIMIT, |metrics| !is_storm(metrics));
     let over = Instant::now();
-    receiver.wait_for("the all-clear", LIMIT, is_page("resolved"));
+    wait_for(&receiver, "the all-clear", is_page("resolved"));
     println!(
         "rules: after the agent sees the end, the all-clear comes in {}",
         after(over)
     );
     // What was held back and is still there would come now; the next storm comes later.
     std::thread::sleep(Duration::from_secs(3));
-    let all = receiver.notifications();
+    let all = notifications(&receiver);
     let told: Vec<_> = all
         .iter()
         .map(|n| (n.path.as_str(), n.status(), names(n)))
@@ -158,7 +161,7 @@ fn a_storm_is_one_page() {
 #[test]
 #[ignore = "needs Debian's prometheus and prometheus-alertmanager: ./x rules"]
 fn a_healthy_server_alerts_nobody() {
-    let receiver = Receiver::start();
+    let receiver = Receiver::start(200);
     let alertmanager = Alertmanager::start(receiver.address());
     let daemon = Daemon::start(&["demo", "--scenario", "healthy", "--speed", "10"]);
     let prometheus = prometheus(&daemon, &alertmanager);
@@ -186,7 +189,7 @@ fn alert(name: &str, severity: &str, more: &[(&str, &str)]) -> Value {
 #[test]
 #[ignore = "needs Debian's prometheus-alertmanager: ./x rules"]
 fn a_storm_through_the_fabric_pages_for_the_node_that_sends_it() {
-    let receiver = Receiver::start();
+    let receiver = Receiver::start(200);
     let alertmanager = Alertmanager::start(receiver.address());
     // A slow host stops its switch, which stops forty others. Each of them has what follows from it.
     let mut alerts = Vec::new();
@@ -216,9 +219,9 @@ fn a_storm_through_the_fabric_pages_for_the_node_that_sends_it() {
     // Something else of the same cluster is told all the same.
     let other = [("instance", "gpu-07"), ("device", "mlx5_2"), ("port", "1")];
     alertmanager.post(&json!([alert("RoceFecDegraded", "warning", &other)]));
-    receiver.wait_for("the page", LIMIT, is_page("firing"));
+    wait_for(&receiver, "the page", is_page("firing"));
     std::thread::sleep(Duration::from_secs(6));
-    let all = receiver.notifications();
+    let all = notifications(&receiver);
     let told: BTreeSet<_> = all
         .iter()
         .map(|n| (n.path.as_str(), n.alerts().len(), names(n)))

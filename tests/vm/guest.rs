@@ -14,6 +14,8 @@ mod bench;
 mod bonds;
 #[path = "guest/cost.rs"]
 mod cost;
+#[path = "guest/doctor.rs"]
+mod doctor;
 #[path = "guest/duty.rs"]
 mod duty;
 #[path = "guest/errnos.rs"]

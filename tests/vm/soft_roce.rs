@@ -177,33 +177,36 @@ fn owner(device: &serde_json::Value, comm: &str) -> Option<serde_json::Value> {
     owners(device).into_iter().find(|owner| owner["comm"] == comm)
 }
 
-/// The queue pairs of an owner that are ready to send.
-fn ready(owner: &serde_json::Value) -> Vec<serde_json::Value> {
+/// The queue pairs of an owner that are connected: the receiving end of a bandwidth test never gets ready to send.
+fn connected(owner: &serde_json::Value) -> Vec<serde_json::Value> {
     let pairs = owner["queue_pairs"].as_array().expect("pairs").iter();
-    let ready = pairs.filter(|pair| pair["type"] == "RC" && pair["state"] == "RTS");
-    ready.cloned().collect()
+    let connected =
+        pairs.filter(|pair| pair["type"] == "RC" && (pair["state"] == "RTR" || pair["state"] == "RTS"));
+    connected.cloned().collect()
+}
+
+/// A script that ends with the test.
+struct Running(std::process::Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Starts `script`, and waits until `condition` holds of what is told of both devices.
-fn while_it_runs<T>(
-    script: &str,
-    condition: impl Fn(&[serde_json::Value; 2]) -> Option<T>,
-) -> (std::process::Child, T) {
+fn while_it_runs<T>(script: &str, condition: impl Fn(&[serde_json::Value; 2]) -> Option<T>) -> (Running, T) {
     let mut command = Command::new("sh");
-    let mut client = command.args(["-c", script]).spawn().expect("sh is there");
+    let client = Running(command.args(["-c", script]).spawn().expect("sh is there"));
     let end = Instant::now() + Duration::from_secs(60);
     loop {
         let devices = [who("rxe0", "{}"), who("rxe1", "{}")];
         if let Some(found) = condition(&devices) {
             return (client, found);
         }
-        if Instant::now() > end {
-            let _ = client.kill();
-            panic!(
-                "{devices:#?}\n{}",
-                std::fs::read_to_string("/tmp/client").unwrap_or_default()
-            );
-        }
+        let said = std::fs::read_to_string("/tmp/client").unwrap_or_default();
+        assert!(Instant::now() < end, "{devices:#?}\n{said}");
         std::thread::sleep(Duration::from_millis(200));
     }
 }
@@ -219,21 +222,21 @@ fn who_holds_queue_pairs_is_told_with_its_container() {
          echo $$ >/tmp/cgroup/docker/{container}/cgroup.procs; \
          exec ib_write_bw -d rxe0 -x 1 -q 2 -s 4096 -D 30 10.8.0.2 >/tmp/client 2>&1"
     );
-    let (mut client, (sender, receiver)) = while_it_runs(&script, |devices| {
+    let (client, (sender, receiver)) = while_it_runs(&script, |devices| {
         let both = devices.each_ref().map(|device| owner(device, "ib_write_bw"));
         let [Some(sender), Some(receiver)] = both else {
             return None;
         };
-        (ready(&sender).len() == 2 && ready(&receiver).len() == 2).then_some((sender, receiver))
+        (connected(&sender).len() == 2 && connected(&receiver).len() == 2).then_some((sender, receiver))
     });
-    assert_eq!(sender["pid"], client.id());
+    assert_eq!(sender["pid"], client.0.id());
     assert_eq!(
         (&sender["container"], &sender["runtime"]),
         (&container.into(), &"docker".into())
     );
     assert_eq!(receiver["container"], serde_json::Value::Null);
     let numbers = |owner: &serde_json::Value, key: &str| {
-        let mut numbers: Vec<_> = ready(owner)
+        let mut numbers: Vec<_> = connected(owner)
             .iter()
             .filter_map(|pair| pair[key].as_u64())
             .collect();
@@ -252,7 +255,7 @@ fn who_holds_queue_pairs_is_told_with_its_container() {
     let named = owner(&by_nobody, "ib_write_bw").unwrap_or_else(|| panic!("{by_nobody:#}"));
     assert_eq!(
         (&named["pid"], &named["container"]),
-        (&client.id().into(), &container.into())
+        (&client.0.id().into(), &container.into())
     );
     // From another PID namespace nobody can name it, and that is said.
     let elsewhere = who("rxe0", "unshare -p -f {}");
@@ -260,9 +263,12 @@ fn who_holds_queue_pairs_is_told_with_its_container() {
     let unseen = owners(&elsewhere)
         .into_iter()
         .find(|owner| owner["owner"] == "unseen");
-    assert_eq!(unseen.map_or(0, |owner| ready(&owner).len()), 2, "{elsewhere:#}");
-    client.kill().expect("it runs");
-    client.wait().expect("it ends");
+    assert_eq!(
+        unseen.map_or(0, |owner| connected(&owner).len()),
+        2,
+        "{elsewhere:#}"
+    );
+    drop(client);
     let end = Instant::now() + Duration::from_secs(20);
     while owner(&who("rxe0", "{}"), "ib_write_bw").is_some() {
         assert!(Instant::now() < end, "the queue pairs stay");
@@ -277,8 +283,8 @@ fn who_holds_queue_pairs_is_told_with_its_container() {
 fn who_is_at_the_other_end_is_told_of_managed_connections() {
     let script = "ib_send_bw -R -d rxe1 -s 4096 -D 15 >/tmp/server 2>&1 & sleep 2; \
                   exec ib_send_bw -R -d rxe1 -s 4096 -D 15 10.8.0.2 >/tmp/client 2>&1";
-    let (mut client, addresses) = while_it_runs(script, |[_, device]| {
-        let pairs = owners(device).into_iter().flat_map(|owner| ready(&owner));
+    let (_client, addresses) = while_it_runs(script, |[_, device]| {
+        let pairs = owners(device).into_iter().flat_map(|owner| connected(&owner));
         let addresses = pairs.filter_map(|pair| Some(pair["remote_address"].as_str()?.to_owned()));
         let addresses: Vec<_> = addresses.collect();
         (addresses.len() >= 2).then_some(addresses)
@@ -288,6 +294,4 @@ fn who_is_at_the_other_end_is_told_of_managed_connections() {
         addresses.iter().all(|address| address.starts_with("10.8.0.2:")),
         "{addresses:?}"
     );
-    client.kill().expect("it runs");
-    client.wait().expect("it ends");
 }

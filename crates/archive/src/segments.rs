@@ -88,7 +88,6 @@ pub(crate) struct Segments {
     current: Option<Current>,
     /// Number of the next segment.
     next: u64,
-    compressor: Compressor,
 }
 
 /// What is found when the segments are opened.
@@ -103,7 +102,6 @@ pub(crate) struct Opened {
 
 impl Segments {
     pub(crate) fn open(disk: Arc<dyn Disk>, measures: Measures) -> Result<Opened, OpenError> {
-        let compressor = Compressor::new().map_err(OpenError::io("set up zstd"))?;
         let numbers = Numbered::Segment
             .list(&*disk)
             .map_err(OpenError::io("list the archive's segments"))?;
@@ -114,7 +112,6 @@ impl Segments {
                 finished: VecDeque::new(),
                 current: None,
                 next: numbers.last().map_or(1, |last| last + 1),
-                compressor,
             },
             sealed: HashSet::new(),
             last_log: 0,
@@ -151,7 +148,9 @@ impl Segments {
 
     /// Writes the blocks of log `number`, for good; gives what of it could not be read.
     pub(crate) fn seal(&mut self, number: u64, log: &Logged) -> io::Result<Vec<Damage>> {
-        let sealed = seal(number, log, &mut self.compressor)?;
+        // It has more than a megabyte, for a moment every ten minutes.
+        let mut compressor = Compressor::new()?;
+        let sealed = seal(number, log, &mut compressor)?;
         if !sealed.blocks.is_empty() {
             let seal = SealMeta {
                 number,
@@ -184,7 +183,8 @@ impl Segments {
         if with_index {
             let mut index = Vec::new();
             let at = current.tail.length();
-            let made = put_index(&mut index, &mut self.compressor, &current.entries, at);
+            let made = Compressor::new()
+                .and_then(|mut compressor| put_index(&mut index, &mut compressor, &current.entries, at));
             let _ = made
                 .and_then(|()| current.tail.append(&index))
                 .and_then(|()| current.tail.sync());

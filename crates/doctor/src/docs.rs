@@ -11,7 +11,7 @@ written by `UPDATE_DOCS=1 cargo test -p rocewatch-doctor` from the table in `cra
 `rocewatch doctor --explain CHECK` and the labels of `rocewatch_doctor_finding`.
 
 What cannot be read gives no finding. A fabric that is healthy but otherwise than most is described in the section `[policy]` of the
-configuration, and then gives none either. A verdict on traffic never rests on one counter alone: it names its evidence, how sure it is,
+configuration, and then gives none either; a NIC that is not meant for RoCE is left out by `devices.exclude`. A verdict on traffic never rests on one counter alone: it names its evidence, how sure it is,
 and what else it could be.
 
 `rocewatch doctor` ends with status 0 if nothing is found, 1 if the worst is a warning, 2 if it is an error; notes do not count.

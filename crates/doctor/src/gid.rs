@@ -52,3 +52,73 @@ pub fn gid_index(ports: &[&Port]) -> Option<GidIndex> {
         GidIndex::Common,
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{DeviceId, LinkLayer, PortId};
+
+    fn port(table: &[(u32, GidType, &str, &str)]) -> Port {
+        let gid = |&(index, kind, gid, netdev): &(u32, GidType, &str, &str)| Gid {
+            index,
+            gid: gid.to_owned(),
+            kind,
+            netdev: Some(netdev.to_owned()),
+        };
+        Port {
+            id: PortId {
+                device: DeviceId::pci("0000:01:00.0"),
+                number: 1,
+            },
+            device: "mlx5_0".to_owned(),
+            netdev: Some("rail0".to_owned()),
+            ifindex: None,
+            rdma_index: None,
+            driver: "mlx5_core".to_owned(),
+            firmware: None,
+            board: None,
+            guid: None,
+            pci: None,
+            numa_node: None,
+            gpu: None,
+            link_layer: LinkLayer::Ethernet,
+            state: None,
+            mtu: None,
+            gids: table.iter().map(gid).collect(),
+        }
+    }
+
+    const V4: &str = "0000:0000:0000:0000:0000:ffff:0a01:0002";
+    const V6: &str = "fe80:0000:0000:0000:0000:00ff:fe00:0001";
+
+    #[test]
+    fn the_ports_own_netdev_comes_before_a_vlan() {
+        let port = port(&[
+            (1, GidType::V2, V4, "rail0.100"),
+            (2, GidType::V1, V4, "rail0"),
+            (3, GidType::V2, V4, "rail0"),
+            (5, GidType::V2, V6, "rail0"),
+        ]);
+        let found: Vec<_> = roce_v2_ipv4(&port).iter().map(|gid| gid.index).collect();
+        assert_eq!(found, [3, 1]);
+    }
+
+    #[test]
+    fn one_index_serves_all_rails_or_none_does() {
+        let at = |indexes: &[u32]| {
+            let table: Vec<_> = indexes
+                .iter()
+                .map(|index| (*index, GidType::V2, V4, "rail0"))
+                .collect();
+            port(&table)
+        };
+        let index = |ports: &[Port]| gid_index(&ports.iter().collect::<Vec<_>>());
+        assert_eq!(index(&[at(&[3]), at(&[3, 5])]), Some(GidIndex::Common(3)));
+        assert_eq!(index(&[at(&[3, 5]), at(&[5])]), Some(GidIndex::Common(5)));
+        // Of two that serve all, the one that most rails have first.
+        assert_eq!(index(&[at(&[3, 5]), at(&[3, 5])]), Some(GidIndex::Common(3)));
+        let differs = vec![("mlx5_0".to_owned(), Some(3)), ("mlx5_0".to_owned(), None)];
+        assert_eq!(index(&[at(&[3]), at(&[])]), Some(GidIndex::Differs(differs)));
+        assert_eq!(index(&[]), None);
+    }
+}

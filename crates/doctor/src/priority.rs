@@ -68,3 +68,47 @@ pub(crate) fn words(mask: Priorities) -> String {
         several => format!("priorities {}", several.join(", ")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_priority_follows_what_is_trusted() {
+        let mut dcb = Dcb::default();
+        dcb.dscp[26] = Some(3);
+        assert_eq!(priority_of(26, Some(Trust::Dscp), &dcb), Some(3));
+        assert_eq!(priority_of(26, Some(Trust::Pcp), &dcb), Some(0));
+        assert_eq!(priority_of(26, None, &dcb), None);
+        assert_eq!(
+            priority_of(48, Some(Trust::Dscp), &dcb),
+            None,
+            "no entry says nothing"
+        );
+        assert_eq!(
+            priority_of(64, Some(Trust::Dscp), &dcb),
+            None,
+            "there is no DSCP 64"
+        );
+    }
+
+    #[test]
+    fn masks_are_told_in_words() {
+        for (mask, said) in [
+            (0, "no priority"),
+            (0b1000, "priority 3"),
+            (0b1_1000, "priorities 3, 4"),
+        ] {
+            assert_eq!(words(mask), said);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_is_its_mask(mask: u8) {
+            prop_assert_eq!(list(mask).fold(0, |all, priority| all | 1 << priority), mask);
+            prop_assert!(!has(mask, 8));
+        }
+    }
+}

@@ -13,20 +13,29 @@ type Key = (Signal, Option<Index>);
 #[derive(Clone, Debug)]
 pub struct Look {
     port: PortName,
-    /// Nanoseconds of a monotonic clock.
+    /// When it was looked, in nanoseconds.
     at: u64,
-    /// By signal, in base units.
-    values: BTreeMap<Key, f64>,
+    values: BTreeMap<Key, Value>,
     speed: Option<f64>,
     pfc: Option<Priorities>,
 }
 
+/// What a signal read, in its base unit, and when, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Value {
+    read: f64,
+    at: u64,
+}
+
 impl Look {
-    /// What a port's rows tell now, `at` nanoseconds of a monotonic clock.
+    /// What a port's newest rows tell `at` this time, in nanoseconds of the rows' clock.
     #[must_use]
     pub fn at(at: u64, port: &Port, rows: &PortSignals) -> Self {
         let values = rows.slots().iter().enumerate().filter_map(|(number, slot)| {
-            let value = slot.scale.apply(rows.value(number)? as f64);
+            let value = Value {
+                read: slot.scale.apply(rows.value(number)? as f64),
+                at: rows.read_at(number)?,
+            };
             Some(((slot.signal, slot.index), value))
         });
         Self {
@@ -77,24 +86,28 @@ impl PortWindow {
         }
     }
 
-    /// What lies between two looks at a port; `None` if the second is not later or of another port. A counter that decreased
-    /// in between began anew, and has no rate.
+    /// What lies between two looks at a port; `None` if they are of two ports or in the wrong order. Each rate is over the time between the rows
+    /// that its values come from, however late the looks were. A counter that decreased in between began anew, and has no
+    /// rate; nor has one of which no row came in between.
     #[must_use]
     pub fn between(earlier: &Look, later: &Look) -> Option<Self> {
-        let seconds = later.at.checked_sub(earlier.at).filter(|span| *span > 0)? as f64 / 1e9;
-        if earlier.port != later.port {
+        if earlier.port != later.port || earlier.at >= later.at {
             return None;
         }
         let mut window = Self::new(later.port.clone());
         // A window that spans a change of speed is of neither.
         window.speed = later.speed.filter(|_| earlier.speed == later.speed);
         window.pfc = later.pfc;
-        for (key, now) in &later.values {
-            if let Some(before) = earlier.values.get(key).filter(|before| *before <= now) {
-                window.set(key.0, key.1, (now - before) / seconds);
+        for ((signal, index), now) in &later.values {
+            window.readings.insert((*signal, *index), now.read);
+            let Some(before) = earlier.values.get(&(*signal, *index)) else {
+                continue;
+            };
+            if before.at < now.at && before.read <= now.read {
+                let seconds = (now.at - before.at) as f64 / 1e9;
+                window.set(*signal, *index, (now.read - before.read) / seconds);
             }
         }
-        window.readings.clone_from(&later.values);
         Some(window)
     }
 

@@ -70,6 +70,9 @@ const PCI: [&str; 11] = [
     "max_link_speed",
     "max_link_width",
 ];
+/// Of modules that let a NIC reach GPU memory, and of the NIC's driver.
+const MODULES: [&str; 4] = ["nvidia_peermem", "nv_peer_mem", "nvidia", "amdgpu"];
+const MODULE: [&str; 3] = ["version", "refcnt", "taint"];
 /// Of every function on the PCI bus, for the GPUs among them.
 const ANY_PCI: [&str; 3] = ["class", "vendor", "numa_node"];
 /// Entries of a GID table that are looked at: a hole in it is shorter.
@@ -81,6 +84,7 @@ pub(crate) fn files(tree: &Arc<Tree>, ports: &[Port], limit: Duration) -> Files 
     bus.folder("class/net");
     bus.folder("class/infiniband");
     bus.pci_bus();
+    bus.host();
     let mut files = bus.files;
     // One thread for each device: a firmware that hangs holds up its own alone, and is left behind.
     let devices: BTreeSet<&str> = ports.iter().map(|port| port.device.as_str()).collect();
@@ -204,6 +208,9 @@ impl<'a> Recorder<'a> {
             self.attributes(&files, &PORT);
             self.gids(&files);
         }
+        self.attribute(&format!("{device}/tc/{}/traffic_class", port.id.number));
+        let by_cm = format!("kernel/config/rdma_cm/{}/ports/{}", port.device, port.id.number);
+        self.attribute(&format!("{by_cm}/default_roce_tos"));
         if let Some(hardware) = self.link(&format!("{device}/device")) {
             self.hardware(&hardware);
         }
@@ -256,6 +263,9 @@ impl<'a> Recorder<'a> {
         for chip in self.tree.list(&format!("{function}/hwmon")).unwrap_or_default() {
             self.sensors(&format!("{function}/hwmon/{}", chip.name));
         }
+        if let Some(group) = self.link(&format!("{function}/iommu_group")) {
+            self.attribute(&format!("{group}/type"));
+        }
         let mut at = function;
         while pci::address(at).is_some() {
             self.attributes(at, &PCI);
@@ -274,7 +284,30 @@ impl<'a> Recorder<'a> {
     }
 
     fn driver(&mut self, device: &str) {
-        self.link(&format!("{device}/driver"));
+        let driver = self.link(&format!("{device}/driver"));
+        if let Some(module) = driver.and_then(|driver| self.link(&format!("{driver}/module"))) {
+            self.attribute(&format!("{module}/version"));
+        }
+    }
+
+    /// What the node has for RDMA to GPU memory, and how far its NUMA nodes are from each other.
+    fn host(&mut self) {
+        self.folder("module");
+        for module in MODULES {
+            let folder = format!("module/{module}");
+            self.folder(&folder);
+            self.attributes(&folder, &MODULE);
+        }
+        let peers = "kernel/mm/memory_peers";
+        for client in self.tree.list(peers).unwrap_or_default() {
+            self.attribute(&format!("{peers}/{}/num_reg_bytes", client.name));
+        }
+        let nodes = "devices/system/node";
+        for node in self.tree.list(nodes).unwrap_or_default() {
+            if node.name.starts_with("node") {
+                self.attribute(&format!("{nodes}/{}/distance", node.name));
+            }
+        }
     }
 
     fn pci_bus(&mut self) {

@@ -42,6 +42,8 @@ pub(crate) enum Command {
     /// Show every counter of a port: value, growth, unit and meaning.
     Counters(Counters),
     /// Tell what is wrong with this server's RoCE configuration and traffic, why it matters, and what mends it.
+    ///
+    /// Ends with status 0 if nothing is wrong, 1 for warnings, 2 for errors; see --fail-on.
     Doctor(Doctor),
     /// Run a command, and tell what every port did meanwhile; ends with the command's exit status.
     Watch(Watch),
@@ -246,7 +248,7 @@ pub(crate) struct Ports {
     pub(crate) source: Source,
 }
 
-/// Options of `doctor`. The exit status is 0 if nothing is wrong, 1 for warnings, 2 for errors.
+/// Options of `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Tell the long story of one check, as in pfc_off, and look at nothing.

@@ -14,7 +14,8 @@ const SHORT: usize = 12;
 /// The queue pairs of one device.
 #[derive(Serialize)]
 pub(crate) struct Device {
-    device: String,
+    #[serde(rename = "device")]
+    name: String,
     /// Absent if nobody can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     owners: Option<Vec<Group>>,
@@ -102,16 +103,16 @@ fn silent(device: &str) -> Why {
 }
 
 impl Device {
-    fn new(device: String, answer: Result<QueuePairs, Why>) -> Self {
+    fn new(name: String, answer: Result<QueuePairs, Why>) -> Self {
         match answer {
             Ok(queue_pairs) => Self {
-                device,
+                name,
                 untold: queue_pairs.of.map(|of| of - queue_pairs.seen.len() as u64),
                 owners: Some(groups(queue_pairs.seen)),
                 why: None,
             },
             Err(why) => Self {
-                device,
+                name,
                 owners: None,
                 untold: None,
                 why: Some(why.to_string()),
@@ -121,7 +122,7 @@ impl Device {
 
     /// The device for people.
     pub(crate) fn write(&self, out: &mut String) {
-        let _ = writeln!(out, "{}", self.device);
+        let _ = writeln!(out, "{}", self.name);
         for group in self.owners.iter().flatten() {
             let _ = writeln!(out, "  {}", group.whose());
             let _ = writeln!(out, "    {}", group.what());

@@ -199,6 +199,15 @@ impl PortSignals {
             .try_fold(0u64, |sum, column| Some(sum.wrapping_add(track.value(*column)?)))
     }
 
+    /// When the value of a slot was read, in nanoseconds of the rows' clock; `None` where it has none.
+    #[must_use]
+    pub fn read_at(&self, slot: usize) -> Option<u64> {
+        self.value(slot)?;
+        let slot = &self.slots[slot];
+        let track = self.tracks[slot.source as usize].as_ref()?;
+        self.parts.get(slot.parts.0).map(|column| track.read_at(*column))
+    }
+
     /// Where the value of a slot comes from: a source, and the columns of it that are added up.
     #[must_use]
     pub fn origin(&self, slot: usize) -> Option<(SourceKind, &[usize])> {

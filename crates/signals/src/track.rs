@@ -112,6 +112,11 @@ impl Track {
         &self.raw
     }
 
+    /// When the value of a column was read, in nanoseconds.
+    pub(crate) fn read_at(&self, column: usize) -> u64 {
+        self.columns[column].read_at
+    }
+
     /// The value of a column now: a counter's total, or what a gauge reads.
     pub(crate) fn value(&self, column: usize) -> Option<u64> {
         let read = *self.raw.get(column)?;

@@ -44,7 +44,9 @@ pub(super) fn who(host: &Arc<dyn Host>, json: bool) -> Result<(), Failure> {
         return print(&(text + "\n"));
     }
     let mut out = String::new();
-    devices.iter().for_each(|device| device.write(&mut out));
+    for device in &devices {
+        device.write(&mut out);
+    }
     if devices.is_empty() {
         out.push_str("This machine has no RDMA device.\n");
     }

@@ -11,6 +11,9 @@ pub(crate) struct Report {
     pub(crate) looked_seconds_ago: Option<f64>,
     findings: Vec<Said>,
     verdicts: Vec<Said>,
+    /// Sources that did not answer, so that nothing is said of what they would tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_read: Vec<String>,
 }
 
 /// One finding or verdict.
@@ -42,12 +45,13 @@ struct Read {
 }
 
 impl Report {
-    /// These findings and verdicts.
-    pub(crate) fn of(findings: &[Finding], verdicts: &[Verdict]) -> Self {
+    /// These findings and verdicts, and the sources that were not read.
+    pub(crate) fn of(findings: &[Finding], verdicts: &[Verdict], not_read: Vec<String>) -> Self {
         Self {
             looked_seconds_ago: None,
             findings: findings.iter().map(finding).collect(),
             verdicts: verdicts.iter().map(verdict).collect(),
+            not_read,
         }
     }
 }

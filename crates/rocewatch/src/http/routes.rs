@@ -131,7 +131,7 @@ async fn findings(State(app): State<Arc<App>>) -> Json<Report> {
         .collect();
     let verdicts = doctor::verdicts(&windows, world.policy());
     let found = world.findings();
-    let mut report = Report::of(&found.list, &verdicts);
+    let mut report = Report::of(&found.list, &verdicts, Vec::new());
     report.looked_seconds_ago = found.looked.map(|at| now.saturating_sub(at) as f64 / 1e9);
     Json(report)
 }

@@ -42,7 +42,7 @@ pub(crate) struct Web {
     current: Mutex<Arc<Settings>>,
     /// What the files looked like when they were last read, whatever came of it.
     seen: Arc<tokio::sync::Mutex<Stamps>>,
-    passwords: Passwords,
+    passwords: Arc<Passwords>,
     reloads: IntCounterVec,
     refused: IntCounterVec,
 }
@@ -63,7 +63,7 @@ impl Web {
             clock,
             current: Mutex::new(Arc::new(settings)),
             seen: Arc::new(tokio::sync::Mutex::new(seen)),
-            passwords,
+            passwords: Arc::new(passwords),
             reloads: metrics::counters("web_config_reloads"),
             refused: metrics::counters("tls_refused"),
         })
@@ -113,7 +113,6 @@ impl Web {
         let former = Arc::clone(&self.current());
         let settings = settings.and_then(|settings| settings.instead_of(&former));
         let result = if settings.is_ok() { "success" } else { "failure" };
-        self.reloads.with_label_values(&[result]).inc();
         match settings {
             Ok(settings) => {
                 settings.warn_of_expiry(self.clock);
@@ -128,6 +127,7 @@ impl Web {
                 self.file.display()
             ),
         }
+        self.reloads.with_label_values(&[result]).inc();
     }
 
     /// True if whoever gave these may see everything.

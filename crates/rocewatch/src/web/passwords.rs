@@ -36,7 +36,11 @@ impl Passwords {
     }
 
     /// True if these are the name and the password of one of `users`.
-    pub(super) async fn are_right(&self, users: &BTreeMap<String, String>, given: &Credentials) -> bool {
+    pub(super) async fn are_right(
+        self: &Arc<Self>,
+        users: &BTreeMap<String, String>,
+        given: &Credentials,
+    ) -> bool {
         // For a name that there is not the hash of another is checked all the same: how long it takes must not tell.
         let known = users.get(&given.user);
         let Some(hash) = known.or_else(|| users.values().next()).cloned() else {
@@ -55,17 +59,18 @@ impl Passwords {
             return true;
         }
         let password = given.password.clone();
+        let this = Arc::clone(self);
+        // To its end, even if whoever asked goes away: a scraper with less patience than this takes would otherwise never
+        // become known, and the next check would begin beside this one.
         let check = tokio::task::spawn_blocking(move || {
-            let is_right = bcrypt::verify(password, &hash).unwrap_or(false);
-            // Not before: whoever asked may have gone away, and the next would begin beside this one.
+            let is_right = bcrypt::verify(password, &hash).unwrap_or(false) && known;
+            if is_right {
+                this.remember(digest);
+            }
             drop(turn);
             is_right
         });
-        let is_right = check.await.unwrap_or(false) && known;
-        if is_right {
-            self.remember(digest);
-        }
-        is_right
+        check.await.unwrap_or(false)
     }
 
     /// Of name, hash and password: a changed hash is another user.
@@ -127,6 +132,7 @@ impl Credentials {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::time::Duration;
 
     fn users(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         let hashed = |(name, password): &(&str, &str)| {
@@ -149,7 +155,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_right_password_of_the_right_user_is_taken_and_remembered() {
-        let passwords = Passwords::new().unwrap();
+        let passwords = Arc::new(Passwords::new().unwrap());
         let users = users(&[("alice", "secret"), ("bob", "other")]);
         for (user, password) in [
             ("alice", "other"),
@@ -173,7 +179,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_changed_password_holds_at_once() {
-        let passwords = Passwords::new().unwrap();
+        let passwords = Arc::new(Passwords::new().unwrap());
         assert!(
             passwords
                 .are_right(&users(&[("alice", "old")]), &given("alice", "old"))
@@ -190,8 +196,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_check_that_nobody_waits_for_is_remembered_all_the_same() {
+        let passwords = Arc::new(Passwords::new().unwrap());
+        let users = users(&[("alice", "secret")]);
+        let given = given("alice", "secret");
+        let asked = passwords.are_right(&users, &given);
+        // Polled once, which begins the check, and given up.
+        assert!(tokio::time::timeout(Duration::ZERO, asked).await.is_err());
+        let _turn = passwords.turn.acquire().await.unwrap();
+        assert_eq!(remembered(&passwords), 1);
+    }
+
+    #[tokio::test]
     async fn without_users_nobody_is_right() {
-        let passwords = Passwords::new().unwrap();
+        let passwords = Arc::new(Passwords::new().unwrap());
         assert!(
             !passwords
                 .are_right(&BTreeMap::new(), &given("alice", "secret"))
@@ -201,7 +219,7 @@ mod tests {
 
     #[tokio::test]
     async fn memory_is_bounded() {
-        let passwords = Passwords::new().unwrap();
+        let passwords = Arc::new(Passwords::new().unwrap());
         // The prefix of 72 bytes is all that bcrypt takes, so that one user has any number of right passwords.
         let prefix = "x".repeat(72);
         let users = users(&[("alice", &prefix)]);

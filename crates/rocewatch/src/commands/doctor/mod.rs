@@ -4,21 +4,29 @@ mod junit;
 mod text;
 
 use super::{agent, print};
-use crate::agent::{facts, looks};
+use crate::agent::{PortView, SourceState, World, facts, looks};
 use crate::cli::{Doctor, DoctorFormat, FailOn};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::http::Report;
 use ::doctor::{Facts, Finding, Policy, PortWindow, Severity, Verdict};
-use model::{Host, Port};
+use model::{Host, Port, SourceKind};
 use std::io::IsTerminal as _;
 use std::sync::Arc;
+
+/// How long a source may take for its first answer: what is not read is not judged.
+const PATIENCE: u64 = 20_000_000_000;
+/// Shares of wall time that reading may take meanwhile, in percent.
+const DEVICE_DUTY: f64 = 10.0;
+const RTNL_DUTY: f64 = 5.0;
 
 /// All that was found.
 struct Examination {
     /// `RoCE` ports that were looked at.
     ports: usize,
+    /// Sources that should be there and did not answer, with their ports.
+    unread: Vec<String>,
     findings: Vec<Finding>,
     verdicts: Vec<Verdict>,
 }
@@ -52,7 +60,7 @@ pub(super) fn examine(host: &Arc<dyn Host>, options: &Doctor, clock: Clock) -> R
     let text = match options.format {
         DoctorFormat::Text => text::of(&found, wants_colour()),
         DoctorFormat::Json => {
-            let report = Report::of(&found.findings, &found.verdicts);
+            let report = Report::of(&found.findings, &found.verdicts, found.unread.clone());
             let text = serde_json::to_string_pretty(&report)
                 .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?;
             text + "\n"
@@ -75,7 +83,7 @@ fn look(
     config: &Config,
     clock: Clock,
 ) -> Result<Examination, Failure> {
-    let agent = agent::watch(host, config, clock)?;
+    let agent = agent::watch_for(PATIENCE, host, &eager(config), clock)?;
     let ports: Vec<Port> = agent
         .world()
         .ports()
@@ -84,6 +92,7 @@ fn look(
     if !ports.iter().any(Port::has_rdma) {
         return Ok(Examination {
             ports: 0,
+            unread: Vec::new(),
             findings: Vec::new(),
             verdicts: Vec::new(),
         });
@@ -92,16 +101,44 @@ fn look(
     let setup = host.setup(&ports);
     agent::pause(options.watch);
     let facts = facts(&agent.world(), &setup, &earlier, clock.now());
-    Ok(judge(&facts, &config.policy()))
+    let unread = unread(&agent.world());
+    Ok(judge(&facts, unread, &config.policy()))
 }
 
-fn judge(facts: &Facts, policy: &Policy) -> Examination {
+/// For some seconds a look may cost more than what goes on all day.
+fn eager(config: &Config) -> Config {
+    let mut config = config.clone();
+    let sampling = &mut config.sampling;
+    sampling.device_duty_percent = sampling.device_duty_percent.max(DEVICE_DUTY);
+    sampling.rtnl_duty_percent = sampling.rtnl_duty_percent.max(RTNL_DUTY);
+    config
+}
+
+/// The sources that were not read, though their ports ought to have them.
+fn unread(world: &World) -> Vec<String> {
+    let of_port = |view: &PortView| {
+        let silent = view.sources.iter().filter(|(_, source)| {
+            let is_there = !matches!(source.state, SourceState::NotApplicable(_));
+            is_there && !source.fresh
+        });
+        let name = |kind: SourceKind| format!("{kind} of {}", view.port.device);
+        silent.map(|(kind, _)| name(*kind)).collect::<Vec<_>>()
+    };
+    world
+        .ports()
+        .filter(|view| view.port.has_rdma())
+        .flat_map(of_port)
+        .collect()
+}
+
+fn judge(facts: &Facts, unread: Vec<String>, policy: &Policy) -> Examination {
     let windows: Vec<PortWindow> = facts
         .ports
         .iter()
         .filter_map(|port| port.window.clone())
         .collect();
     Examination {
+        unread,
         ports: facts.ports.iter().filter(|port| port.is_roce()).count(),
         findings: ::doctor::findings(facts, policy),
         verdicts: ::doctor::verdicts(&windows, policy),

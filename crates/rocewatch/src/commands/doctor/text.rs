@@ -2,6 +2,7 @@
 
 use super::Examination;
 use doctor::{Check, Evidence, Finding, PortName, Severity, Verdict};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Ports of one check that are shown with their evidence; further ones are named.
@@ -75,8 +76,9 @@ impl Page {
             }
             self.line(&format!("  why: {}", first.check.why));
             self.line(&format!("  mend: {}", first.check.advice));
-            for finding in same().take(SHOWN) {
-                for command in &finding.commands {
+            let mut told = BTreeSet::new();
+            for command in same().take(SHOWN).flat_map(|finding| &finding.commands) {
+                if told.insert(command) {
                     self.line(&format!("    {command}"));
                 }
             }
@@ -107,6 +109,12 @@ impl Page {
     }
 
     fn end(&mut self, found: &Examination) {
+        if !found.unread.is_empty() {
+            let unread = found.unread.join(", ");
+            self.line(&format!(
+                "not read, and so not judged: {unread} (`rocewatch ports` tells why)"
+            ));
+        }
         let count = |severity| found.severities().filter(|other| *other == severity).count();
         let ports = counted(found.ports, "RoCE port");
         let counts = Severity::ALL.map(|severity| (severity, count(severity)));

@@ -29,6 +29,11 @@ impl Course {
         self.grown as f64 * 1e9 / self.elapsed as f64
     }
 
+    /// How long a step is, on the average.
+    pub(super) fn step_seconds(&self) -> f64 {
+        self.elapsed as f64 / 1e9 / self.steps.len().max(1) as f64
+    }
+
     /// True of what only grows.
     pub(super) fn counts(&self) -> bool {
         counts(&self.column)

@@ -15,6 +15,8 @@ const STEPS_BEFORE: u64 = 60;
 /// A rate this many times above, or below, that of the time before is shown; where there is none, a step this many times above
 /// the mean.
 const NOTEWORTHY: f64 = 2.0;
+/// A count of what happens at random varies by its square root (Poisson): so many times that is taken for chance.
+const CHANCE: f64 = 4.0;
 /// Of a column with a heading such as `59 minutes before`.
 const WIDTH: usize = 17;
 
@@ -35,12 +37,17 @@ impl Line {
         })
     }
 
-    /// How many times the mean the highest step is.
+    /// How many times the mean the highest step is; 1 if chance may have made it so.
     fn unevenness(&self) -> f64 {
         let mean = self.course.rate();
         let rates = self.course.steps.iter().map(|(_, rate)| *rate);
         let most = rates.fold(0.0, f64::max);
-        if mean > 0.0 { most / mean } else { 1.0 }
+        let by_chance = CHANCE * (mean / self.course.step_seconds()).sqrt();
+        if mean > 0.0 && most - mean > by_chance {
+            most / mean
+        } else {
+            1.0
+        }
     }
 
     /// What is noted, the more the further above.

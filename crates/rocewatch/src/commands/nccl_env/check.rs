@@ -1,7 +1,7 @@
 //! Whether what is set is what the NICs do.
 //!
 //! What NCCL does by itself: its user guide, and its sources for the choice of a GID (`ncclIbGetGidIndex`,
-//! src/transport/net_ib/connect.cc).
+//! `src/transport/net_ib/connect.cc`).
 
 use super::advice::leads_to;
 use super::environment::Environment;

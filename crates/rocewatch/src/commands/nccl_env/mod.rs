@@ -24,6 +24,7 @@ use linux::Processes;
 use model::{Host, Port, Why};
 use node::Node;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -91,20 +92,17 @@ fn facts(host: &Arc<dyn Host>, agent: &Agent) -> Vec<PortFacts> {
 /// What is set for the process that was asked about, or for this one.
 fn set(options: &NcclEnv, processes: &Processes) -> Result<Environment, Failure> {
     let mut environment = Environment::default();
-    let root = match options.pid {
-        Some(pid) => {
-            let variables = processes.environment(pid).map_err(|why| no_environment(&why))?;
-            environment.add(&format!("the environment of process {pid}"), variables);
-            options.source.tree.procfs.join(format!("{pid}/root"))
-        }
-        None => {
-            let variables = std::env::vars_os().map(|(name, value)| {
-                let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
-                (text(name), text(value))
-            });
-            environment.add("the environment", variables);
-            PathBuf::from("/")
-        }
+    let root = if let Some(pid) = options.pid {
+        let variables = processes.environment(pid).map_err(|why| no_environment(&why))?;
+        environment.add(&format!("the environment of process {pid}"), variables);
+        options.source.tree.procfs.join(format!("{pid}/root"))
+    } else {
+        let variables = std::env::vars_os().map(|(name, value)| {
+            let text = |word: OsString| word.to_string_lossy().into_owned();
+            (text(name), text(value))
+        });
+        environment.add("the environment", variables);
+        PathBuf::from("/")
     };
     let file = environment
         .get(OTHER_FILE)

@@ -21,7 +21,7 @@ impl Node {
             left_out: Vec::new(),
             default_netdev,
         };
-        node.leave_out(|facts| cannot_carry(facts));
+        node.leave_out(cannot_carry);
         // Soft-RoCE is for trying things out: where there is a NIC it is a leftover.
         if node.rails.iter().any(PortFacts::is_roce) {
             node.leave_out(|facts| (!facts.is_roce()).then(|| "it is RoCE in software".to_owned()));

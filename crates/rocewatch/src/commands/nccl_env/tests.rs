@@ -331,13 +331,12 @@ proptest! {
     fn a_quoted_value_has_nothing_that_a_shell_would_act_on(value in "[^\0]{0,30}") {
         let quoted = quoted(&value);
         let inside = quoted.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
-        match inside {
-            Some(inside) => prop_assert_eq!(inside.replace(r"'\''", "'"), value),
-            None => {
-                let harmless = value.chars().all(|c| c.is_ascii_alphanumeric() || "=:,._-^/".contains(c));
-                prop_assert!(!value.is_empty() && harmless);
-                prop_assert_eq!(quoted, value);
-            }
+        if let Some(inside) = inside {
+            prop_assert_eq!(inside.replace(r"'\''", "'"), value);
+        } else {
+            let harmless = value.chars().all(|c| c.is_ascii_alphanumeric() || "=:,._-^/".contains(c));
+            prop_assert!(!value.is_empty() && harmless);
+            prop_assert_eq!(quoted, value);
         }
     }
 }

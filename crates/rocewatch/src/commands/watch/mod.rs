@@ -22,6 +22,7 @@ use jiff::Timestamp;
 use model::{Host, SourceKind};
 use observer::{Observer, View};
 use report::{Finding, FindingKind, PortReport, Report};
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,8 +57,7 @@ pub(super) fn run(host: &Arc<dyn Host>, options: &Watch, clock: Clock) -> Result
         true
     });
     let started = clock.wall();
-    let mut watched = Watched::start(&options.command)?;
-    let run = follow(&agent, &mut watched, clock)?;
+    let run = follow(&agent, &options.command, clock)?;
     let rails = judge::rails(&run.ports);
     let mut findings = judge::findings(&run.ports, rails.as_ref());
     findings.extend(run.late);
@@ -107,13 +107,14 @@ struct Run {
     late: Vec<Finding>,
 }
 
-/// Watches the ports until the command has ended, and every counter has been read behind its end.
-fn follow(agent: &Agent, watched: &mut Watched, clock: Clock) -> Result<Run, Failure> {
+/// Runs the command and watches the ports until it has ended, and every counter has been read behind its end.
+fn follow(agent: &Agent, command: &[OsString], clock: Clock) -> Result<Run, Failure> {
     let (mut observer, before) = {
         let world = agent.world();
         (Observer::begin(views(&world)), looks(&world, clock))
     };
     let began = clock.now();
+    let mut watched = Watched::start(command)?;
     let mut due = began + nanos(LOOK);
     let status = loop {
         if let Some(status) = watched.wait(clock.until(due))? {

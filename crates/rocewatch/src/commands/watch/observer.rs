@@ -212,7 +212,7 @@ impl Course {
     fn pauses(&self, seconds: f64) -> Vec<Pause> {
         let mut pauses = Vec::new();
         for direction in [Direction::Rx, Direction::Tx] {
-            let (paused, frames, global, global_frames) = match direction {
+            let (duration, frames, global, global_frames) = match direction {
                 Direction::Rx => (
                     Signal::PfcRxPauseDuration,
                     [Signal::PfcRxFrames, Signal::PfcRxXoffFrames],
@@ -231,8 +231,8 @@ impl Course {
                 pauses.push(Pause {
                     direction: direction.as_str().into(),
                     priority: Some(priority),
-                    seconds: self.grown(paused, index),
-                    share: self.share_of(paused, index, seconds),
+                    seconds: self.grown(duration, index),
+                    share: self.share_of(duration, index, seconds),
                     busiest_second: self.most_paused[direction as usize][usize::from(priority)],
                     frames: frames.iter().find_map(|frames| self.grown(*frames, index)),
                 });

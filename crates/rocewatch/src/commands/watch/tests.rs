@@ -37,9 +37,9 @@ impl Rail {
         let mut signals = PortSignals::new(Options {
             window: 1_000_000_000,
         });
-        sources
-            .iter()
-            .for_each(|source| signals.open(Arc::clone(source.schema())));
+        for source in &sources {
+            signals.open(Arc::clone(source.schema()));
+        }
         signals.settle();
         Self {
             port,
@@ -64,6 +64,12 @@ impl Rail {
     }
 }
 
+fn read(rails: &mut [Rail], now: u64) {
+    for rail in rails {
+        rail.read(now);
+    }
+}
+
 fn views(rails: &[Rail]) -> impl Iterator<Item = View<'_>> {
     rails.iter().enumerate().map(|(at, rail)| View {
         port: &rail.port,
@@ -80,7 +86,7 @@ fn played(scenario: Scenario, seed: u64, after: u64, seconds: u32) -> Report {
     let ports = host.ports().expect("the simulator lists its ports");
     let mut rails: Vec<_> = ports.into_iter().map(|port| Rail::new(&host, port)).collect();
     clock.advance(Duration::from_secs(after));
-    rails.iter_mut().for_each(|rail| rail.read(clock.now()));
+    read(&mut rails, clock.now());
     let looks = |rails: &[Rail], now| -> Vec<Look> {
         views(rails)
             .map(|view| Look::at(now, view.port, view.signals))
@@ -90,7 +96,7 @@ fn played(scenario: Scenario, seed: u64, after: u64, seconds: u32) -> Report {
     let mut observer = Observer::begin(views(&rails));
     for _ in 0..seconds * 5 {
         clock.advance(TICK);
-        rails.iter_mut().for_each(|rail| rail.read(clock.now()));
+        read(&mut rails, clock.now());
         observer.look(views(&rails));
     }
     let windows = windows(&before, &looks(&rails, clock.now()));
