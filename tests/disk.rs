@@ -116,7 +116,7 @@ fn a_full_disk_costs_neither_samples_nor_scrapes_nor_rows() {
     let again = daemon.wait_for("it is written again", LIMIT, |now| {
         now.get(PAUSED, &[]) == Some(0.0)
     });
-    assert_eq!(again.value("rocewatch_archive_lost_rows_total", &[]), 0.0);
+    assert!(again.value("rocewatch_archive_lost_rows_total", &[]) < 0.5);
     assert!(daemon.log().contains("is written again"), "{}", daemon.log());
     // The rows of the time in which the disk was full had waited.
     let after = times(&archive);

@@ -1,4 +1,4 @@
-//! As much of PromQL as it takes to tell the metrics of an expression.
+//! As much of `PromQL` as it takes to tell the metrics of an expression.
 
 /// What is neither a metric nor a label, function or aggregation that a parenthesis follows.
 const WORDS: [&str; 10] = [

@@ -129,7 +129,7 @@ fn fabric() -> BTreeMap<String, Vec<String>> {
     series
 }
 
-/// The fabric as OpenMetrics. Everything is 1: all storms and events are open, no order spares anything.
+/// The fabric as `OpenMetrics`. Everything is 1: all storms and events are open, no order spares anything.
 fn open_metrics(now: u64) -> String {
     let mut text = String::new();
     for (name, series) in fabric() {

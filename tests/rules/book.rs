@@ -71,6 +71,8 @@ fn strings(value: &Value) -> BTreeMap<String, String> {
 
 impl Rule {
     fn new(group: &str, rule: &Value) -> Self {
+        // Whole and not negative, as Prometheus tells them.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let seconds = |key: &str| rule[key].as_f64().map_or(0, |seconds| seconds as u64);
         Self {
             group: group.to_owned(),

@@ -2,6 +2,7 @@
 //! rule's unit test would notice a spoilt rule, and that a storm becomes one page.
 
 #![allow(clippy::disallowed_methods)] // tests start processes and read files
+#![allow(clippy::print_stdout)] // delays for whoever reads the test's output
 
 #[path = "../support/prometheus.rs"]
 mod prometheus;
@@ -89,9 +90,8 @@ fn without_kubernetes(config: &str) -> String {
         }
         true
     });
-    let mut text: String = kept.map(|line| format!("{line}\n")).collect();
-    text = text.replace("  alertmanagers:\n", "  alertmanagers:\n  - static_configs: []\n");
-    text
+    let text = kept.collect::<Vec<_>>().join("\n") + "\n";
+    text.replace("  alertmanagers:\n", "  alertmanagers:\n  - static_configs: []\n")
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn a_day_is_what_was_generated() {
         .collect();
     for second in 0..hours * 3_600 {
         played.second(second, &mut sources, |i, window, row| {
-            writer.row(handles[i], window, row)
+            writer.row(handles[i], window, row);
         });
         assert_eq!(writer.tick(now((second + 1) * SECOND)).state, State::Writing);
     }
@@ -148,7 +148,7 @@ fn compare_hour(
     for second in hour {
         let mut newest: Newest = vec![None; sources.len()];
         played.second(second, sources, |i, window, row| {
-            newest[i] = Some((window, row.to_vec()))
+            newest[i] = Some((window, row.to_vec()));
         });
         for (found, newest) in found.iter_mut().zip(newest) {
             if let Some(newest) = newest {

@@ -171,6 +171,7 @@ pub(crate) mod rfc3339 {
             .to_string()
     }
 
+    #[allow(clippy::trivially_copy_pass_by_ref)] // the signature is serde's
     pub(crate) fn serialize<S: Serializer>(value: &i64, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&text(*value))
     }

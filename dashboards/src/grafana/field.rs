@@ -1,6 +1,7 @@
 //! What a value looks like and where it leads: limits, texts, links.
 
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 /// Texts and colours that stand for values: value, text, colour.
 pub(crate) type Texts = &'static [(&'static str, &'static str, &'static str)];
@@ -54,10 +55,10 @@ impl Link {
             self.uid
         );
         for (variable, field) in [("node", self.node), ("device", self.device)] {
-            match field {
-                Some(field) => url += &format!("&var-{variable}=${{{fields}.{field}}}"),
-                None => url += &format!("&${{{variable}:queryparam}}"),
-            }
+            let _ = match field {
+                Some(field) => write!(url, "&var-{variable}=${{{fields}.{field}}}"),
+                None => write!(url, "&${{{variable}:queryparam}}"),
+            };
         }
         json!({ "title": self.title, "url": url })
     }

@@ -205,7 +205,7 @@ mod tests {
             device: Some("mlx5_0".to_owned()),
             ..Subject::default()
         };
-        log.take(&subject, &change(open, began), |row| row.cast_signed())
+        log.take(&subject, &change(open, began), u64::cast_signed)
     }
 
     #[test]

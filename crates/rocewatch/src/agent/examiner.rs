@@ -51,7 +51,7 @@ impl Findings {
         let mut found: Vec<&Finding> = Vec::new();
         for finding in &self.list {
             let again = |other: &&Finding| other.check == finding.check && other.port == finding.port;
-            if !found.iter().any(|other| again(&other)) {
+            if !found.iter().any(again) {
                 found.push(finding);
             }
         }

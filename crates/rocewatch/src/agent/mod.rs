@@ -176,7 +176,7 @@ impl Agent {
     pub(crate) fn reconfigure(&self, config: &Config) {
         {
             let mut world = self.world();
-            world.adjust(config.events.thresholds());
+            world.adjust(&config.events.thresholds());
             world.set_policy(config.policy());
         }
         if let Some(examine) = &self.examine {

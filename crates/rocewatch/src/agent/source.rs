@@ -18,6 +18,7 @@ const STALL: Duration = Duration::from_secs(1);
 const STALE: Duration = Duration::from_secs(5);
 
 /// One source of a port.
+#[allow(clippy::struct_excessive_bools)] // each is a condition of its own, and all combinations occur
 pub(crate) struct SourceView {
     job: Arc<JobId>,
     /// How it is.

@@ -46,9 +46,9 @@ struct Gone {
 }
 
 impl PortWatch {
-    pub(super) fn new(thresholds: Thresholds) -> Self {
+    pub(super) fn new(thresholds: &Thresholds) -> Self {
         Self {
-            detectors: Detectors::new(thresholds),
+            detectors: Detectors::new(*thresholds),
             looked: None,
             known_up: false,
             storms: Vec::new(),
@@ -81,11 +81,11 @@ impl PortWatch {
 }
 
 impl Watch {
-    pub(super) fn new(thresholds: Thresholds, uptime: Option<u64>) -> Self {
+    pub(super) fn new(thresholds: &Thresholds, uptime: Option<u64>) -> Self {
         Self {
-            thresholds,
+            thresholds: *thresholds,
             uptime,
-            node: NodeDetectors::new(thresholds),
+            node: NodeDetectors::new(*thresholds),
             gone: BTreeMap::new(),
             log: EventLog::new(),
         }
@@ -95,23 +95,23 @@ impl Watch {
         &self.log
     }
 
-    pub(super) fn thresholds(&self) -> Thresholds {
-        self.thresholds
+    pub(super) fn thresholds(&self) -> &Thresholds {
+        &self.thresholds
     }
 
     /// Judges by other thresholds from now on.
     pub(super) fn adjust<'a>(
         &mut self,
-        thresholds: Thresholds,
+        thresholds: &Thresholds,
         ports: impl Iterator<Item = &'a mut PortView>,
     ) {
-        self.thresholds = thresholds;
-        self.node.adjust(thresholds);
+        self.thresholds = *thresholds;
+        self.node.adjust(*thresholds);
         for view in ports {
-            view.watch.detectors.adjust(thresholds);
+            view.watch.detectors.adjust(*thresholds);
         }
         for gone in self.gone.values_mut() {
-            gone.view.watch.detectors.adjust(thresholds);
+            gone.view.watch.detectors.adjust(*thresholds);
         }
     }
 
@@ -173,8 +173,13 @@ impl Watch {
             }
         }
         let missed = |gone: &Gone| now.saturating_sub(gone.since) > nanos(MISSED);
-        let forgotten: Vec<_> = self.gone.extract_if(.., |_, gone| missed(gone)).collect();
-        for (_, gone) in forgotten {
+        let forgotten = self.gone.iter().filter(|(_, gone)| missed(gone));
+        let forgotten: Vec<PortId> = forgotten.map(|(id, _)| id.clone()).collect();
+        for gone in forgotten
+            .iter()
+            .filter_map(|id| self.gone.remove(id))
+            .collect::<Vec<_>>()
+        {
             changed |= self.dismiss(gone.view, now, clock);
         }
         changed

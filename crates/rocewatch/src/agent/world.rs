@@ -36,7 +36,7 @@ impl World {
             clock,
             window: config.sampling.window,
             ports: BTreeMap::new(),
-            watch: Watch::new(config.events.thresholds(), uptime),
+            watch: Watch::new(&config.events.thresholds(), uptime),
             generation: 0,
             updated: 0,
             listed_at: None,
@@ -57,7 +57,7 @@ impl World {
     }
 
     /// Judges what is an event by other thresholds from now on.
-    pub(super) fn adjust(&mut self, thresholds: Thresholds) {
+    pub(super) fn adjust(&mut self, thresholds: &Thresholds) {
         self.watch.adjust(thresholds, self.ports.values_mut());
     }
 

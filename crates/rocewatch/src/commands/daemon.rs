@@ -15,6 +15,7 @@ use crate::service;
 use crate::web::{Handshake, Web};
 use model::Host;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -95,37 +96,13 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     } else {
         Sandbox::Off
     };
-    let started = Agent::start(Arc::clone(&host), &config, uptime, clock).and_then(|mut agent| {
-        agent.examine(host, clock)?;
-        Ok(agent)
-    });
-    let agent = started.map_err(|error| {
-        Failure::Runtime(format!(
-            "cannot start a thread: {error}; raise the limit on threads (TasksMax, ulimit -u)"
-        ))
-    })?;
-
+    let agent = start(host, &config, uptime, clock)?;
     let archivist = match &serve.state {
         Some(state) => Some(Arc::new(archive(&agent, state, &config.archive, clock)?)),
         None => None,
     };
 
-    if let Some(notice) = &not_live {
-        tracing::warn!("{notice}");
-    }
-    let scheme = if web.as_ref().is_some_and(|web| web.is_tls()) {
-        "https"
-    } else {
-        "http"
-    };
-    tracing::info!("serving {scheme}://{address}/metrics");
-    if address.ip().is_loopback() {
-        tracing::info!(
-            "only this machine can scrape it: to open it, listen on another address, as in --listen 0.0.0.0:{}",
-            address.port()
-        );
-    }
-
+    announce_address(address, web.as_deref(), not_live.as_deref());
     let started = clock
         .started_at()
         .duration_since(UNIX_EPOCH)
@@ -171,6 +148,37 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     }
     tracing::info!("ending");
     Ok(())
+}
+
+/// Starts the agent, and what looks at the configuration of the node now and then.
+fn start(host: Arc<dyn Host>, config: &Config, uptime: Option<u64>, clock: Clock) -> Result<Agent, Failure> {
+    let started = Agent::start(Arc::clone(&host), config, uptime, clock).and_then(|mut agent| {
+        agent.examine(host, clock)?;
+        Ok(agent)
+    });
+    started.map_err(|error| {
+        Failure::Runtime(format!(
+            "cannot start a thread: {error}; raise the limit on threads (TasksMax, ulimit -u)"
+        ))
+    })
+}
+
+fn announce_address(address: SocketAddr, web: Option<&Web>, not_live: Option<&str>) {
+    if let Some(notice) = not_live {
+        tracing::warn!("{notice}");
+    }
+    let scheme = if web.is_some_and(Web::is_tls) {
+        "https"
+    } else {
+        "http"
+    };
+    tracing::info!("serving {scheme}://{address}/metrics");
+    if address.ip().is_loopback() {
+        tracing::info!(
+            "only this machine can scrape it: to open it, listen on another address, as in --listen 0.0.0.0:{}",
+            address.port()
+        );
+    }
 }
 
 /// What the daemon opens after it has started: the kernel's files as devices come and go, its configuration when it is to

@@ -37,13 +37,13 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
             counters::list(&host(&options.source, &all, clock)?, &options, clock)
         }
         Command::Capture(options) => capture::take(&options, clock),
-        Command::Doctor(options) => match &options.explain {
-            Some(check) => doctor::explain(check),
-            None => {
-                let host = host(&options.source, &linux::Options::default(), clock)?;
-                doctor::examine(&host, &options, clock)
+        Command::Doctor(options) => {
+            if let Some(check) = &options.explain {
+                return doctor::explain(check);
             }
-        },
+            let host = host(&options.source, &linux::Options::default(), clock)?;
+            doctor::examine(&host, &options, clock)
+        }
         Command::History(options) => history::show(&options, clock.wall()),
         Command::Events(options) => incidents::events(&options, clock.wall()),
         Command::Incidents(options) => incidents::list(&options),

@@ -114,7 +114,7 @@ mod or_any {
         Word(String),
     }
 
-    #[allow(clippy::ref_option)] // the signature is serde's
+    #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)] // the signature is serde's
     pub(super) fn serialize<S: Serializer>(value: &Option<u32>, serializer: S) -> Result<S::Ok, S::Error> {
         match value {
             Some(number) => serializer.serialize_u32(*number),

@@ -13,6 +13,7 @@ use doctor::{Policy, PortWindow, Verdict};
 use moved::Moved;
 use play::{Measured, Played};
 use serde::Serialize;
+use std::cmp::Reverse;
 
 /// All there is to say of an incident.
 #[derive(Serialize)]
@@ -85,12 +86,12 @@ impl Report {
             .collect();
         let windows: Vec<PortWindow> = played.iter().filter_map(|port| port.window.clone()).collect();
         let mut verdicts = doctor::verdicts(&windows, &Policy::default());
-        verdicts.sort_by(|a, b| (b.check.severity, b.confidence).cmp(&(a.check.severity, a.confidence)));
+        verdicts.sort_by_key(|verdict| Reverse((verdict.check.severity, verdict.confidence)));
         let mut moved: Vec<_> = played
             .iter()
             .flat_map(|port| port.moved.iter().cloned())
             .collect();
-        moved.sort_by(|a, b| (a.at, a.rank()).cmp(&(b.at, b.rank())));
+        moved.sort_by_key(|moved| (moved.at, moved.rank()));
         let ports = played.into_iter().map(|port| PortCourse {
             device: port.port.device,
             port: port.port.id.number,

@@ -77,7 +77,7 @@ impl Web {
     /// The files that it is made of, as far as they are known now.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let seen = self.seen.try_lock();
-        seen.map(|seen| seen.iter().map(|(path, _)| path.to_path_buf()).collect())
+        seen.map(|seen| seen.iter().map(|(path, _)| path.clone()).collect())
             .unwrap_or_default()
     }
 
