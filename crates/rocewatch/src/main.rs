@@ -10,6 +10,7 @@ mod files;
 mod http;
 mod logging;
 mod metrics;
+mod past;
 mod service;
 
 use std::process::ExitCode;

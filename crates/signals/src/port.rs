@@ -198,6 +198,13 @@ impl PortSignals {
             .try_fold(0u64, |sum, column| Some(sum.wrapping_add(track.value(*column)?)))
     }
 
+    /// Where the value of a slot comes from: a source, and the columns of it that are added up.
+    #[must_use]
+    pub fn origin(&self, slot: usize) -> Option<(SourceKind, &[usize])> {
+        let slot = self.slots.get(slot)?;
+        Some((slot.source, &self.parts[slot.parts.0..slot.parts.1]))
+    }
+
     /// The newest row of a source as it was read.
     #[must_use]
     pub fn raw(&self, source: SourceKind) -> Option<(&Schema, &[u64])> {

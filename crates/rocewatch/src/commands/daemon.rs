@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::failure::Failure;
 use crate::files;
-use crate::http::{self, App};
+use crate::http::{self, App, LookUps};
 use crate::logging;
 use crate::metrics::Exposition;
 use crate::service;
@@ -106,6 +106,10 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         clock,
         kernel,
         not_live,
+        look_ups: serve
+            .state
+            .as_deref()
+            .map(|state| LookUps::new(state.join(ARCHIVE), limits.request_timeout)),
     });
     let router = http::router(Arc::clone(&app), &limits);
     let started_with = config.clone();

@@ -1,6 +1,8 @@
 //! What each path answers.
 
-use super::api;
+use super::look_ups::LookUps;
+use super::refusal::Refusal;
+use super::{api, history, read};
 use crate::agent::Agent;
 use crate::clock::Clock;
 use crate::config::Http;
@@ -9,16 +11,16 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Json, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use std::sync::Arc;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 
-/// Nothing that this server answers needs a body.
+/// Nothing that this server answers needs a body, but for what limits it by itself.
 const MAX_BODY: usize = 4 * 1024;
 
 /// What the handlers share.
@@ -30,10 +32,21 @@ pub(crate) struct App {
     pub(crate) kernel: Option<String>,
     /// Said wherever a person looks, if the numbers are not real.
     pub(crate) not_live: Option<String>,
+    /// The archive, where the daemon keeps one.
+    pub(crate) look_ups: Option<LookUps>,
+}
+
+impl App {
+    fn look_ups(&self) -> Result<&LookUps, Refusal> {
+        self.look_ups.as_ref().ok_or_else(|| {
+            Refusal::unavailable("this daemon keeps no archive: start it with --state DIR, and ask again")
+        })
+    }
 }
 
 /// All paths, with their limits.
 pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
+    let long = Router::new().route("/api/v1/read", post(remote_read));
     Router::new()
         .route("/", get(landing))
         .route("/metrics", get(metrics))
@@ -41,13 +54,16 @@ pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
         .route("/readyz", get(readyz))
         .route("/api/v1/status", get(status))
         .route("/api/v1/ports", get(ports))
-        .fallback(unknown)
-        .layer(middleware::from_fn_with_state(Arc::clone(&app), count))
         .layer(TimeoutLayer::with_status_code(
             StatusCode::SERVICE_UNAVAILABLE,
             limits.request_timeout,
         ))
+        .route("/api/v1/history", get(look_up_history))
         .layer(RequestBodyLimitLayer::new(MAX_BODY))
+        .merge(long)
+        .fallback(unknown)
+        .method_not_allowed_fallback(async || Refusal::method_not_allowed())
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), count))
         .layer(CatchPanicLayer::new())
         .with_state(app)
 }
@@ -109,6 +125,14 @@ async fn ports(State(app): State<Arc<App>>) -> Json<Vec<api::Port>> {
     Json(api::ports(&app.agent.world()))
 }
 
+async fn look_up_history(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Refusal> {
+    history::answer(app.look_ups()?, &uri, app.clock.wall()).await
+}
+
+async fn remote_read(State(app): State<Arc<App>>, body: Body) -> Result<Response, Refusal> {
+    read::answer(app.look_ups()?, body).await
+}
+
 async fn landing(State(app): State<Arc<App>>) -> Html<String> {
     let notice = app
         .not_live
@@ -121,15 +145,13 @@ async fn landing(State(app): State<Arc<App>>) -> Html<String> {
          <li><a href=\"/metrics\">/metrics</a> for Prometheus</li>\n\
          <li><a href=\"/api/v1/ports\">/api/v1/ports</a> the ports, and what can be read of each</li>\n\
          <li><a href=\"/api/v1/status\">/api/v1/status</a> the agent itself</li>\n\
+         <li><a href=\"/api/v1/history\">/api/v1/history</a> what the archive has, counter by counter</li>\n\
+         <li>/api/v1/read for <code>remote_read</code> of Prometheus</li>\n\
          <li><a href=\"/healthz\">/healthz</a>, <a href=\"/readyz\">/readyz</a></li>\n</ul>\n</body></html>\n",
         env!("CARGO_PKG_VERSION"),
     ))
 }
 
-async fn unknown() -> Response {
-    (
-        StatusCode::NOT_FOUND,
-        "there is nothing here; / lists what there is\n",
-    )
-        .into_response()
+async fn unknown() -> Refusal {
+    Refusal::not_found("there is nothing here; / lists what there is")
 }

@@ -6,11 +6,13 @@
 
 mod gzip;
 mod layout;
+pub(crate) mod naming;
 mod number;
 mod own;
 mod series;
 mod text;
 
+pub(crate) use number::Number;
 pub(crate) use text::{Encoding, Format};
 
 use crate::agent::{Agent, Archivist};

@@ -9,7 +9,7 @@ use jiff::{Span, Timestamp, ToSpan as _, Zoned};
 ///
 /// # Errors
 /// What can be written.
-pub(super) fn parse(text: &str, now: &Zoned) -> Result<Zoned, String> {
+pub(crate) fn parse(text: &str, now: &Zoned) -> Result<Zoned, String> {
     let text = text.trim();
     let wrong = || {
         format!(
@@ -65,12 +65,12 @@ fn moment(text: &str, zone: &TimeZone) -> Option<Zoned> {
 }
 
 /// Nanoseconds since 1970.
-pub(super) fn nanoseconds(time: &Zoned) -> i64 {
+pub(crate) fn nanoseconds(time: &Zoned) -> i64 {
     i64::try_from(time.timestamp().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
 /// The time of so many nanoseconds since 1970.
-pub(super) fn zoned(nanoseconds: i64, zone: &TimeZone) -> Zoned {
+pub(crate) fn zoned(nanoseconds: i64, zone: &TimeZone) -> Zoned {
     Timestamp::from_nanosecond(nanoseconds.into())
         .unwrap_or(Timestamp::UNIX_EPOCH)
         .to_zoned(zone.clone())

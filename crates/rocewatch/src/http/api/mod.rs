@@ -1,9 +1,19 @@
 //! The shapes of the API's answers. Only these types are serialised; what the agent works with never is.
 
+mod history;
+
+pub(crate) use history::{Damaged, History};
+
 use crate::agent::{PortView, SourceView, World};
 use crate::clock::Clock;
 use serde::Serialize;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// Why there is no other answer, and what to do.
+#[derive(Serialize)]
+pub(crate) struct Error {
+    pub(crate) error: String,
+}
 
 /// The agent itself.
 #[derive(Serialize)]
