@@ -338,7 +338,7 @@ fn both_encodings_of_remote_read_say_the_same() {
         (Equal, "__name__", name),
         (Regex, "device", "mlx5_[1-7]"),
         (NotRegex, "direction", "tx|"),
-        (NotEqual, "priority", "3"),
+        (NotEqual, "priority", "4"),
     ];
     let chunks = streamed(&daemon, &matchers);
     let samples = samples(&daemon, &matchers);
