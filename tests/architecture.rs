@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Each crate, and those that it may import. Imports run downwards only.
-const IMPORTS: [(&str, &[&str]); 9] = [
+const IMPORTS: [(&str, &[&str]); 10] = [
     ("catalog", &[]),
     ("ring", &[]),
     ("model", &["catalog"]),
@@ -16,10 +16,11 @@ const IMPORTS: [(&str, &[&str]); 9] = [
     ("linux", &["capture", "catalog", "model"]),
     ("sim", &["catalog", "model"]),
     ("archive", &["catalog", "model", "ring", "signals"]),
+    ("doctor", &["catalog", "model", "signals"]),
     (
         "rocewatch",
         &[
-            "archive", "capture", "catalog", "linux", "model", "ring", "signals", "sim",
+            "archive", "capture", "catalog", "doctor", "linux", "model", "ring", "signals", "sim",
         ],
     ),
 ];

@@ -20,9 +20,11 @@ daemon! {
     "../../crates/rocewatch/src/agent/mod.rs" agent,
     "../../crates/rocewatch/src/clock.rs" clock,
     "../../crates/rocewatch/src/config/mod.rs" config,
+    "../../crates/rocewatch/src/event.rs" event,
     "../../crates/rocewatch/src/failure.rs" failure,
     "../../crates/rocewatch/src/files.rs" files,
     "../../crates/rocewatch/src/http/mod.rs" http,
+    "../../crates/rocewatch/src/incident.rs" incident,
     "../../crates/rocewatch/src/metrics/mod.rs" metrics,
     "../../crates/rocewatch/src/service.rs" service,
 }

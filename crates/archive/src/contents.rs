@@ -19,6 +19,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Where the frame is, in a file that is in memory as a whole.
+    pub(crate) fn frame(&self) -> Range<usize> {
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        place(self.at)..place(self.at + self.length)
+    }
+
     /// Where the body is, in a file that is in memory as a whole.
     pub(crate) fn body(&self) -> Range<usize> {
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);

@@ -87,8 +87,29 @@ impl Pins {
         rows: &[FullRate<'_>],
         clocks: Clocks,
     ) -> Result<(), PinError> {
+        self.replace(record, &[], rows, clocks)
+    }
+
+    /// The same, with the rows of the pin so far before the new ones.
+    pub(crate) fn extend(
+        &mut self,
+        record: &Record,
+        rows: &[FullRate<'_>],
+        clocks: Clocks,
+    ) -> Result<(), PinError> {
+        let former = former_rows(&*self.disk, &layout::pin(&record.id))?;
+        self.replace(record, &former, rows, clocks)
+    }
+
+    fn replace(
+        &mut self,
+        record: &Record,
+        former: &[u8],
+        rows: &[FullRate<'_>],
+        clocks: Clocks,
+    ) -> Result<(), PinError> {
         record.check()?;
-        let bytes = encode(record, rows, clocks)?;
+        let bytes = encode(record, former, rows, clocks)?;
         let (path, new) = (layout::pin(&record.id), layout::new_pin());
         let written = write(&*self.disk, &new, &bytes).and_then(|()| self.disk.rename(&new, &path));
         if let Err(error) = written {
@@ -143,10 +164,21 @@ fn write(disk: &dyn Disk, path: &str, bytes: &[u8]) -> io::Result<()> {
     tail.sync()
 }
 
-fn encode(record: &Record, rows: &[FullRate<'_>], clocks: Clocks) -> io::Result<Vec<u8>> {
+/// The frames of a pin that define tracks and hold rows, as far as they can be read.
+fn former_rows(disk: &dyn Disk, path: &str) -> io::Result<Vec<u8>> {
+    let bytes = disk.open(path)?.read()?;
+    let entries = Contents::scan(path, &bytes).map_err(io::Error::other)?.entries;
+    let kept = entries
+        .iter()
+        .filter(|entry| matches!(entry.kind, Kind::Track | Kind::Block));
+    Ok(kept.flat_map(|entry| &bytes[entry.frame()]).copied().collect())
+}
+
+fn encode(record: &Record, former: &[u8], rows: &[FullRate<'_>], clocks: Clocks) -> io::Result<Vec<u8>> {
     let mut compressor = Compressor::new()?;
     let mut out = Vec::new();
     record.put(&mut out);
+    out.extend_from_slice(former);
     for one in rows {
         put_definition(&mut out, one.track.id(), &one.track.encode());
         for (meta, body) in blocks(*one, clocks, &mut compressor)? {

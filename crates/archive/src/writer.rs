@@ -4,7 +4,7 @@ use crate::damage::{Damage, OpenError};
 use crate::files::{Disk, Folder};
 use crate::limits::{Limits, State, Status, whole_micros};
 use crate::log::{Batch, Definition, Log};
-use crate::pin::{Clocks, FullRate, PinError};
+use crate::pin::{Clocks, FullRate, PinError, Pins};
 use crate::record::{Record, Records, Refused};
 use crate::second::Seconds;
 use crate::store::Store;
@@ -128,15 +128,27 @@ impl Writer {
     /// # Errors
     /// If no disk could keep it, or this one does not now.
     pub fn pin(&mut self, record: &Record, rows: &[FullRate<'_>]) -> Result<(), PinError> {
-        let store = self
-            .store
-            .as_mut()
-            .ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
+        let (pins, clocks) = self.pins()?;
+        pins.put(record, rows, clocks)
+    }
+
+    /// Adds rows to a pin, and replaces its record. Waits for the disk.
+    ///
+    /// # Errors
+    /// If there is no pin of this id, or as for [`Writer::pin`]; the pin is then as it was.
+    pub fn extend_pin(&mut self, record: &Record, rows: &[FullRate<'_>]) -> Result<(), PinError> {
+        let (pins, clocks) = self.pins()?;
+        pins.extend(record, rows, clocks)
+    }
+
+    fn pins(&mut self) -> io::Result<(&mut Pins, Clocks)> {
         let clocks = Clocks {
             epoch: self.epoch,
             offset: self.offset,
         };
-        store.pins.put(record, rows, clocks)
+        let store = self.store.as_mut();
+        let store = store.ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
+        Ok((&mut store.pins, clocks))
     }
 
     /// Writes the seconds that ended before `now`, and does what is due: sync, seal, evict. To be called once a second,

@@ -41,6 +41,17 @@ pub fn release(procfs: &Path) -> Option<String> {
         .ok()
 }
 
+/// For how long the node whose procfs is at `procfs` has been up, in nanoseconds; `None` if it cannot be read.
+#[must_use]
+pub fn uptime(procfs: &Path) -> Option<u64> {
+    let text = Tree::open(procfs)
+        .and_then(|tree| tree.read_string("uptime"))
+        .ok()?;
+    let seconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+    let uptime = std::time::Duration::try_from_secs_f64(seconds).ok()?;
+    u64::try_from(uptime.as_nanos()).ok()
+}
+
 /// What every source is opened with.
 pub(crate) struct Context {
     /// The kernel's files.

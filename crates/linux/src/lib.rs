@@ -43,7 +43,7 @@ mod warm;
 
 pub(crate) use errno::why_from_errno;
 pub(crate) use kernel::Context;
-pub use kernel::{Kernel, Options, release};
+pub use kernel::{Kernel, Options, release, uptime};
 pub use limits::raise_descriptor_limit;
 pub use process::{Process, Usage};
 pub(crate) use tree::Tree;

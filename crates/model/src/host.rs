@@ -1,6 +1,6 @@
 //! The two traits between the agent and what it watches.
 
-use crate::{Port, Schema, SourceKind};
+use crate::{Port, Schema, Setup, SourceKind};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +26,12 @@ pub trait Host: Send + Sync {
 
     /// Opens a source of a port. May block for as long as the firmware likes, so it is called on the source's lane.
     fn open(&self, port: &Port, source: SourceKind) -> Opened;
+
+    /// How the node and these ports are set up, as far as rows do not tell it. May wait for rtnl, and changes nothing.
+    fn setup(&self, ports: &[Port]) -> Setup {
+        let _ = ports;
+        Setup::default()
+    }
 
     /// What changes on the host from now on.
     ///

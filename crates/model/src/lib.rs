@@ -7,8 +7,13 @@ pub mod errno;
 mod host;
 mod port;
 mod schema;
+mod setup;
 
 pub use catalog::SourceKind;
 pub use host::{Change, Changes, Host, Opened, Read, Source, Why};
 pub use port::{DeviceId, Gid, GidType, Gpu, LinkLayer, Pci, PcieLink, Port, PortId, PortState};
 pub use schema::{ABSENT, Column, Schema};
+pub use setup::{
+    Acs, Address, Buffers, EcnSetup, Express, Fec, GpuDirect, GpuSetup, Iommu, LinkSetup, Module, Neighbour,
+    NodeSetup, PciHop, PortSetup, Priorities, Route, Routing, Rule, Setup, Trust, network,
+};

@@ -16,11 +16,18 @@ mod clock;
 #[path = "../src/config/mod.rs"]
 mod config;
 #[allow(dead_code)]
+#[path = "../src/event.rs"]
+mod event;
+// The same.
+#[allow(dead_code)]
 #[path = "../src/failure.rs"]
 mod failure;
 #[allow(dead_code)]
 #[path = "../src/files.rs"]
 mod files;
+#[allow(dead_code)]
+#[path = "../src/incident.rs"]
+mod incident;
 #[allow(dead_code)]
 #[path = "../src/metrics/layout.rs"]
 mod layout;
@@ -157,7 +164,7 @@ fn encodes(host: linux::Kernel, times: u64) -> Result<(), Box<dyn std::error::Er
     config.sampling.port_counters = once;
     config.sampling.link = once;
     let clock = Clock::start();
-    let agent = Agent::start(Arc::new(host), &config, clock)?;
+    let agent = Agent::start(Arc::new(host), &config, None, clock)?;
     while agent.world().not_ready(clock.now()).is_some() {
         std::thread::sleep(Duration::from_millis(100));
     }

@@ -21,6 +21,12 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     std::fs::write(path, content)
 }
 
+/// The node's name; `None` if it cannot be read.
+pub(crate) fn node_name() -> Option<String> {
+    let text = read_text(Path::new("/proc/sys/kernel/hostname")).ok()?;
+    Some(text.trim().to_owned())
+}
+
 /// A number that no other call has given, on this machine or another.
 pub(crate) fn unique_number() -> io::Result<[u8; 16]> {
     let text = read_text(Path::new("/proc/sys/kernel/random/uuid"))?;

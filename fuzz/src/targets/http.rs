@@ -37,7 +37,7 @@ static APP: LazyLock<Arc<App>> = LazyLock::new(|| {
     let config = Config::parse("devices.include = [\"mlx5_0\"]").expect("this is a configuration");
     let clock = Clock::start();
     let host = sim::Simulator::new(sim::Scenario::Incast, 1, move || clock.now());
-    let agent = Agent::start(Arc::new(host), &config, clock).expect("threads can be started");
+    let agent = Agent::start(Arc::new(host), &config, None, clock).expect("threads can be started");
     while agent.world().not_ready(clock.now()).is_some() {
         std::thread::yield_now();
     }

@@ -185,6 +185,40 @@ fn a_pin_has_every_row_and_can_be_brought_up_to_date() {
 }
 
 #[test]
+fn a_pin_grows_by_the_rows_that_came_since() {
+    let disk = Memory::new();
+    let mut server = Server::start(&disk, small(), 0);
+    let track = track();
+    let extend = |writer: &mut Writer, rows: &[Row]| {
+        let rows = [FullRate { track: &track, rows }];
+        writer.extend_pin(&record("storm-1", 5, None), &rows)
+    };
+    assert!(
+        matches!(
+            extend(&mut server.writer, &full_rate(60..120)),
+            Err(PinError::Disk(_))
+        ),
+        "there is none to grow"
+    );
+    pin(&mut server.writer, "storm-1", 5, &full_rate(0..60)).expect("it is kept");
+    let rows = [FullRate {
+        track: &track,
+        rows: &full_rate(60..120),
+    }];
+    server
+        .writer
+        .extend_pin(&record("storm-1", 5, Some(7)), &rows)
+        .expect("it is kept");
+    let times: Vec<u64> = full_rate(0..120).iter().map(|row| row.number).collect();
+    assert_eq!(pinned(&disk, "storm-1"), times);
+    let archive = Archive::one_file(&disk, &crate::layout::pin("storm-1")).expect("it opens");
+    assert_eq!(
+        find(&archive, "storm-1").map(|record| record.ended),
+        Some(Some(7))
+    );
+}
+
+#[test]
 fn pins_outlive_the_rows_and_have_a_limit_of_their_own() {
     let disk = Memory::new();
     let rows = full_rate(0..60);

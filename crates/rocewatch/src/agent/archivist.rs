@@ -1,7 +1,11 @@
-//! The thread that takes every row to disk: once a second, from the rings, where they wait if the disk does not take them.
+//! The thread that takes every row and event to disk: once a second, from the rings, where rows wait if the disk does not
+//! take them.
 
+use super::events::Change;
+use super::incidents::Incidents;
 use super::{JobId, World};
 use crate::clock::{Clock, nanos};
+use crate::event::EventRecord;
 use archive::{Archive, Handle, Limits, Now, OpenError, State, Status, Writer};
 use model::{Port, Schema};
 use ring::{Cursor, Next, Row};
@@ -16,6 +20,9 @@ const SECOND: u64 = 1_000_000_000;
 const LAG: u64 = 10_000_000;
 /// How often it is looked up what the oldest row on disk is.
 const LOOK_BACK: Duration = Duration::from_secs(60);
+
+/// Tells the ports with their settings, to be kept beside an incident.
+pub(crate) type Describe = fn(&World) -> serde_json::Value;
 
 /// The archive of a running agent.
 pub(crate) struct Archivist {
@@ -47,9 +54,11 @@ impl Archivist {
         limits: Limits,
         epoch: archive::Epoch,
         world: Arc<Mutex<World>>,
+        describe: Describe,
         clock: Clock,
     ) -> Result<Self, OpenError> {
-        let writer = Writer::open(&folder, limits, epoch, now(clock))?;
+        let mut writer = Writer::open(&folder, limits, epoch, now(clock))?;
+        end_what_was_open(&folder, &mut writer);
         let news = Arc::new(Mutex::new(News::default()));
         let (stop, stopped) = channel();
         let mut work = Work {
@@ -60,6 +69,9 @@ impl Archivist {
             followed: Vec::new(),
             news: Arc::clone(&news),
             looked_back: None,
+            told: 0,
+            incidents: Incidents::default(),
+            describe,
         };
         let thread = std::thread::Builder::new()
             .name("archivist".to_owned())
@@ -108,6 +120,10 @@ struct Work {
     followed: Vec<Followed>,
     news: Arc<Mutex<News>>,
     looked_back: Option<u64>,
+    /// Number of the newest change that is kept.
+    told: u64,
+    incidents: Incidents,
+    describe: Describe,
 }
 
 /// A track that is being written.
@@ -142,6 +158,7 @@ impl Work {
                 Err(RecvTimeoutError::Timeout) => self.second(),
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => {
                     self.take_in();
+                    self.take_events();
                     return;
                 }
             }
@@ -150,6 +167,7 @@ impl Work {
 
     fn second(&mut self) {
         self.take_in();
+        self.take_events();
         let before = self.writer.status().state.clone();
         let status = self.writer.tick(now(self.clock)).clone();
         tell_change(&self.folder, &before, &status.state);
@@ -165,6 +183,36 @@ impl Work {
         news.oldest = oldest.or(news.oldest);
     }
 
+    /// Hands every event to the writer that has begun or ended, and the rows around it.
+    fn take_events(&mut self) {
+        let now = self.clock.now();
+        let world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes: Vec<Change> = world.events().since(self.told).cloned().collect();
+        let newest = world.events().newest();
+        let missed = (newest - self.told).saturating_sub(changes.len() as u64);
+        if missed > 0 {
+            tracing::warn!(
+                missed,
+                "more happened in a second than is remembered; some of it is not kept"
+            );
+        }
+        self.told = newest;
+        let describe = self.describe;
+        let describe = || describe(&world);
+        let mut events = Vec::new();
+        for change in &changes {
+            events.push(self.incidents.take(change, now, describe));
+        }
+        drop(world);
+        for event in &events {
+            if let Err(refused) = self.writer.put_record(&record(event)) {
+                tracing::warn!(id = %event.id, "an event cannot be kept: {refused}");
+            }
+        }
+        let tracks = self.followed.iter().map(|followed| &followed.track);
+        self.incidents.write(&mut self.writer, now, tracks);
+    }
+
     /// Hands every new row to the writer.
     fn take_in(&mut self) {
         let tracks = self.world.lock().unwrap_or_else(PoisonError::into_inner).tracks();
@@ -176,14 +224,12 @@ impl Work {
         for followed in &mut self.followed {
             followed.drain(&mut self.writer);
         }
-        let writer = &mut self.writer;
-        self.followed.retain(|followed| {
-            let goes_on = tracks.iter().any(|track| followed.track.is(track));
-            if !goes_on {
-                writer.close_track(followed.handle);
-            }
-            goes_on
-        });
+        let now = self.clock.now();
+        let ended = |followed: &mut Followed| !tracks.iter().any(|track| followed.track.is(track));
+        for followed in self.followed.extract_if(.., ended) {
+            self.writer.close_track(followed.handle);
+            self.incidents.close(followed.track, now);
+        }
     }
 
     fn follow(&mut self, track: Track) {
@@ -223,6 +269,36 @@ impl Followed {
                 Next::None => return,
             }
         }
+    }
+}
+
+/// The event as the archive keeps it.
+fn record(event: &EventRecord) -> archive::Record {
+    archive::Record {
+        id: event.id.clone(),
+        began: event.began,
+        ended: event.ended,
+        body: serde_json::to_vec(event).unwrap_or_default(),
+    }
+}
+
+/// Events that went on when the agent ended last: nobody saw their end, and they are not going on for ever.
+fn end_what_was_open(folder: &Path, writer: &mut Writer) {
+    let Ok(archive) = Archive::open(folder) else {
+        return;
+    };
+    let last = archive.tracks().iter().map(|span| span.last).max();
+    let Ok((records, _)) = archive.records(i64::MIN, i64::MAX) else {
+        return;
+    };
+    for open in records.iter().filter(|record| record.ended.is_none()) {
+        let Ok(mut event) = serde_json::from_slice::<EventRecord>(&open.body) else {
+            continue;
+        };
+        event.ended = Some(last.unwrap_or(event.began).max(event.began));
+        event.end_not_seen = true;
+        // It was kept once, so that it can be.
+        let _ = writer.put_record(&record(&event));
     }
 }
 

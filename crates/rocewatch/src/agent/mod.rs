@@ -9,15 +9,19 @@
 mod archivist;
 mod cadence;
 mod deriver;
+mod events;
 mod health;
+mod incidents;
 mod lane;
 mod port;
 mod registry;
 mod restraint;
 mod source;
+mod watch;
 mod world;
 
-pub(crate) use archivist::{Archivist, News};
+pub(crate) use archivist::{Archivist, Describe, News};
+pub(crate) use events::EventLog;
 pub(crate) use health::{Health, READ_TIME_BOUNDS, ReadTimes};
 pub(crate) use port::PortView;
 pub(crate) use source::{SourceState, SourceView};
@@ -35,6 +39,8 @@ use std::thread::JoinHandle;
 enum Event {
     /// The ports there are now.
     Ports(Vec<Arc<Port>>),
+    /// Nobody wants to know of this port any more.
+    Dismissed(PortId),
     /// The ports could not be listed; those known stay.
     ListingFailed(String),
     /// A port is watched through these sources, all that it may have, from now on.
@@ -92,14 +98,19 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Starts watching `host`.
+    /// Starts watching `host`, which had been up for `uptime` nanoseconds when the clock read zero, if that is known.
     ///
     /// # Errors
     /// If the system has no thread left to give.
-    pub(crate) fn start(host: Arc<dyn Host>, config: &Config, clock: Clock) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        host: Arc<dyn Host>,
+        config: &Config,
+        uptime: Option<u64>,
+        clock: Clock,
+    ) -> std::io::Result<Self> {
         let (events, inbox) = channel();
         let (registry, orders) = channel();
-        let world = Arc::new(Mutex::new(World::new(config.sampling.window, clock)));
+        let world = Arc::new(Mutex::new(World::new(config, uptime, clock)));
         let deriver = deriver::start(Arc::clone(&world), inbox, clock)?;
         registry::start(host, config.clone(), events, orders, clock)?;
         Ok(Self {
@@ -109,7 +120,7 @@ impl Agent {
         })
     }
 
-    /// Has every row written into the archive in `folder` from now on.
+    /// Has every row, event and incident written into the archive in `folder` from now on.
     ///
     /// # Errors
     /// Another process writes it, or another version of this program did.
@@ -118,9 +129,11 @@ impl Agent {
         folder: PathBuf,
         limits: archive::Limits,
         epoch: archive::Epoch,
+        describe: Describe,
         clock: Clock,
     ) -> Result<Archivist, archive::OpenError> {
-        Archivist::start(folder, limits, epoch, Arc::clone(&self.world), clock)
+        let world = Arc::clone(&self.world);
+        Archivist::start(folder, limits, epoch, world, describe, clock)
     }
 
     /// Has every source closed, each as soon as the kernel lets go of its lane.
@@ -138,8 +151,9 @@ impl Agent {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows a new configuration: which devices are watched, and how often.
+    /// Follows a new configuration: which devices are watched, how often, and what is an event.
     pub(crate) fn reconfigure(&self, config: &Config) {
+        self.world().adjust(config.events.thresholds());
         if self
             .registry
             .send(registry::Order::Reconfigure(Box::new(config.clone())))

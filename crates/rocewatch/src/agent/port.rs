@@ -1,8 +1,9 @@
 //! One port as the world sees it: its facts, its sources, and what its rows tell.
 
+use super::watch::PortWatch;
 use super::{SourceState, SourceView};
 use crate::clock::nanos;
-use catalog::Signal;
+use catalog::{Direction, Signal};
 use model::{Port, SourceKind};
 use signals::PortSignals;
 use std::collections::BTreeMap;
@@ -22,6 +23,8 @@ pub(crate) struct PortView {
     pub(crate) signals: PortSignals,
     /// Its sources, as far as they are asked at all.
     pub(crate) sources: BTreeMap<SourceKind, SourceView>,
+    /// What watches it.
+    pub(super) watch: PortWatch,
     /// Since when it is known which sources it may have.
     pub(super) watched_at: Option<u64>,
     /// Which source serves which signal is decided.
@@ -29,7 +32,7 @@ pub(crate) struct PortView {
 }
 
 impl PortView {
-    pub(super) fn new(port: Arc<Port>, rail: Option<usize>, window: Duration) -> Self {
+    pub(super) fn new(port: Arc<Port>, rail: Option<usize>, window: Duration, watch: PortWatch) -> Self {
         let signals = PortSignals::new(signals::Options {
             window: nanos(window),
         });
@@ -38,6 +41,7 @@ impl PortView {
             rail,
             signals,
             sources: BTreeMap::new(),
+            watch,
             watched_at: None,
             settled: false,
         }
@@ -92,6 +96,11 @@ impl PortView {
     /// Bit p is set if PFC is enabled on priority p.
     pub(crate) fn pfc_mask(&self) -> Option<u64> {
         self.setting(Signal::ConfigPfcEnabled)
+    }
+
+    /// True while a PFC storm is open.
+    pub(crate) fn has_storm(&self, direction: Direction, priority: u8) -> bool {
+        self.watch.has_storm(direction, priority)
     }
 
     /// The priorities that PFC is enabled on.

@@ -263,7 +263,22 @@ impl Registry {
     fn reconfigure(&mut self, config: Config) {
         self.config = config;
         self.lanes.pace(&self.config);
+        self.dismiss_unwanted();
         self.list_again(&[Duration::ZERO]);
+    }
+
+    /// Lets go of the ports that the configuration leaves out, so that nobody takes them for gone.
+    fn dismiss_unwanted(&mut self) {
+        let devices = &self.config.devices;
+        let unwanted = self
+            .watched
+            .values()
+            .filter(|watched| !devices.watches(&names(&watched.port)));
+        let unwanted: Vec<_> = unwanted.map(|watched| watched.port.id.clone()).collect();
+        for id in unwanted {
+            self.forget(&id);
+            self.tell(Event::Dismissed(id));
+        }
     }
 
     fn tell(&self, event: Event) {

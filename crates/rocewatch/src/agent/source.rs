@@ -38,6 +38,8 @@ pub(crate) struct SourceView {
     pub(crate) full: Vec<String>,
     /// Its values are recent enough to be shown.
     pub(crate) fresh: bool,
+    /// A row has come since somebody last asked.
+    news: bool,
     track: Option<Track>,
 }
 
@@ -45,6 +47,8 @@ struct Track {
     schema: Arc<Schema>,
     cursor: Cursor,
     row: Row,
+    /// `row` was copied from the ring, and not handed on yet.
+    held: bool,
     last: u64,
 }
 
@@ -123,6 +127,7 @@ impl SourceView {
             frozen: false,
             full: Vec::new(),
             fresh: false,
+            news: false,
             track: None,
         }
     }
@@ -146,6 +151,7 @@ impl SourceView {
             schema,
             cursor,
             row,
+            held: false,
             last: now,
         });
         self.state = SourceState::Active;
@@ -203,23 +209,38 @@ impl SourceView {
         }
     }
 
-    /// Hands every row that is new to `signals`; true if there was one.
-    pub(super) fn drain(&mut self, signals: &mut PortSignals) -> bool {
-        let mut any = false;
-        let Some(track) = &mut self.track else { return any };
+    /// Hands every row that is new to `signals`.
+    fn drain(&mut self, signals: &mut PortSignals) {
+        self.drain_until(signals, u64::MAX);
+    }
+
+    /// Hands every row that is new, and was read by `time`, to `signals`.
+    pub(super) fn drain_until(&mut self, signals: &mut PortSignals, time: u64) {
+        let Some(track) = &mut self.track else { return };
         loop {
-            match track.cursor.next(&mut track.row) {
-                ring::Next::Row => {
-                    any = true;
-                    track.last = track.row.window.ended;
-                    signals.row(self.job.source, track.row.window, &track.row.values);
+            if !track.held {
+                match track.cursor.next(&mut track.row) {
+                    ring::Next::Row => track.held = true,
+                    ring::Next::Lost(rows) => {
+                        tracing::debug!(device = %self.job.device, source = %self.job.source, rows, "rows were overwritten unread");
+                        continue;
+                    }
+                    ring::Next::None => return,
                 }
-                ring::Next::Lost(rows) => {
-                    tracing::debug!(device = %self.job.device, source = %self.job.source, rows, "rows were overwritten unread");
-                }
-                ring::Next::None => return any,
             }
+            if track.row.window.ended > time {
+                return;
+            }
+            track.held = false;
+            track.last = track.row.window.ended;
+            self.news = true;
+            signals.row(self.job.source, track.row.window, &track.row.values);
         }
+    }
+
+    /// True if a row has come since the last call.
+    pub(super) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
     }
 
     /// Notices, and tells, when a read hangs and when it no longer does.

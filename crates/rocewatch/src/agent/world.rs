@@ -2,10 +2,13 @@
 
 use super::archivist::Track;
 use super::port::{OPENING_LIMIT, is_rail};
-use super::{Event, Health, JobId, LaneKind, Paced, PortView, SourceState, SourceView};
+use super::watch::{PortWatch, Watch};
+use super::{Event, EventLog, Health, JobId, LaneKind, Paced, PortView, SourceState, SourceView};
 use crate::clock::{Clock, nanos};
+use crate::config::Config;
 use model::{Port, PortId, Schema, SourceKind, Why};
 use signals::PortSignals;
+use signals::detect::Thresholds;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +21,7 @@ pub(crate) struct World {
     clock: Clock,
     window: Duration,
     ports: BTreeMap<PortId, PortView>,
+    watch: Watch,
     generation: u64,
     updated: u64,
     listed_at: Option<u64>,
@@ -25,11 +29,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(super) fn new(window: Duration, clock: Clock) -> Self {
+    pub(super) fn new(config: &Config, uptime: Option<u64>, clock: Clock) -> Self {
         Self {
             clock,
-            window,
+            window: config.sampling.window,
             ports: BTreeMap::new(),
+            watch: Watch::new(config.events.thresholds(), uptime),
             generation: 0,
             updated: 0,
             listed_at: None,
@@ -40,6 +45,16 @@ impl World {
     /// Every port, by PCI address.
     pub(crate) fn ports(&self) -> impl Iterator<Item = &PortView> + Clone {
         self.ports.values()
+    }
+
+    /// What has happened.
+    pub(crate) fn events(&self) -> &EventLog {
+        self.watch.log()
+    }
+
+    /// Judges what is an event by other thresholds from now on.
+    pub(super) fn adjust(&mut self, thresholds: Thresholds) {
+        self.watch.adjust(thresholds, self.ports.values_mut());
     }
 
     /// Every track that is being read.
@@ -97,6 +112,7 @@ impl World {
     pub(super) fn apply(&mut self, event: Event) {
         match event {
             Event::Ports(ports) => self.replace_ports(ports),
+            Event::Dismissed(port) => self.dismiss(&port),
             Event::ListingFailed(what) => {
                 if self.listing_error.is_none() {
                     tracing::warn!("the ports cannot be listed: {what}");
@@ -134,14 +150,28 @@ impl World {
                 old => {
                     changed = true;
                     log_arrival(&port, old.is_some());
-                    PortView::new(Arc::clone(&port), rail, self.window)
+                    let watch = match old {
+                        Some(view) => Some(view.watch),
+                        None => self.watch.find(&port.id),
+                    };
+                    let watch = match watch {
+                        Some(watch) => watch.again(),
+                        None => PortWatch::new(self.watch.thresholds()),
+                    };
+                    PortView::new(Arc::clone(&port), rail, self.window, watch)
                 }
             };
             self.ports.insert(port.id.clone(), view);
         }
-        for gone in before.values() {
+        for (_, gone) in before {
             changed = true;
             tracing::warn!(device = %gone.port.device, netdev = gone.port.netdev.as_deref(), "the port is gone");
+            // A netdev alone comes and goes with containers and virtual machines.
+            if gone.port.has_rdma() {
+                self.watch.lose(gone, self.clock.now());
+            } else {
+                self.watch.dismiss(gone, self.clock.now(), self.clock);
+            }
         }
         if first && self.ports.is_empty() {
             tracing::warn!(
@@ -149,6 +179,13 @@ impl World {
             );
         }
         if changed {
+            self.generation += 1;
+        }
+    }
+
+    fn dismiss(&mut self, port: &PortId) {
+        if let Some(view) = self.ports.remove(port) {
+            self.watch.dismiss(view, self.clock.now(), self.clock);
             self.generation += 1;
         }
     }
@@ -198,26 +235,31 @@ impl World {
         }
     }
 
-    /// Takes in all rows since the last time, and looks who hangs. Gives the interval of the source that is read most
-    /// often, in nanoseconds; zero while some are being opened.
+    /// Takes in all rows since the last time, and looks who hangs and what happens. Gives the interval of the source that
+    /// is read most often, in nanoseconds; zero while some are being opened.
     pub(super) fn update(&mut self, now: u64) -> u64 {
         let mut fastest = u64::MAX;
         for view in self.ports.values_mut() {
-            let before = view.signals.layouts();
             view.settle(now);
             for (kind, source) in &mut view.sources {
-                if source.drain(&mut view.signals) {
+                source.watch_stall(&view.port, *kind, now);
+            }
+        }
+        let shape = |view: &PortView| (view.signals.layouts(), view.pfc_mask());
+        let before: Vec<_> = self.ports.values().map(shape).collect();
+        let more = self.watch.look(&mut self.ports, now, self.clock);
+        let other = before.into_iter().ne(self.ports.values().map(shape));
+        self.generation += u64::from(more || other);
+        for view in self.ports.values_mut() {
+            for (kind, source) in &mut view.sources {
+                if source.take_news() {
                     source.watch_values(&view.signals);
                     source.look_at_read_times();
                 }
-                source.watch_stall(&view.port, *kind, now);
                 if source.watch_freshness(now) {
                     view.signals.set_fresh(*kind, source.fresh);
                 }
                 fastest = fastest.min(source.interval());
-            }
-            if view.signals.layouts() != before {
-                self.generation += 1;
             }
         }
         self.updated = now;

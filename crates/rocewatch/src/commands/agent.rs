@@ -15,7 +15,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// Watches `host`, and returns when every source has been opened and read once, or has had its time.
 pub(super) fn watch(host: &Arc<dyn Host>, config: &Config, clock: Clock) -> Result<Agent, Failure> {
-    let agent = Agent::start(Arc::clone(host), config, clock)
+    let agent = Agent::start(Arc::clone(host), config, None, clock)
         .map_err(|error| Failure::Runtime(format!("cannot start a thread: {error}")))?;
     while clock.now() < LIMIT && !has_answered(&agent) {
         pause(POLL);

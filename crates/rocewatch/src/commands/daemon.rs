@@ -1,6 +1,6 @@
 //! The daemon: samples, serves, reloads, ends.
 
-use crate::agent::{Agent, Archivist};
+use crate::agent::{Agent, Archivist, World};
 use crate::cli::Serve;
 use crate::clock::Clock;
 use crate::config::{self, Config};
@@ -33,6 +33,8 @@ pub(super) struct Daemon {
     pub(super) serve: Serve,
     /// Release of the kernel that is watched.
     pub(super) kernel: Option<String>,
+    /// For how long the node that is watched has been up, in nanoseconds.
+    pub(super) uptime: Option<u64>,
     /// Said wherever a person looks, if the numbers are not real.
     pub(super) not_live: Option<String>,
     pub(super) clock: Clock,
@@ -59,6 +61,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         config_file,
         serve,
         kernel,
+        uptime,
         not_live,
         clock,
     } = daemon;
@@ -71,7 +74,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         .map_err(|error| Failure::Runtime(format!("cannot listen: {error}")))?;
     let hangup = on_signal(SignalKind::hangup())?;
     let end = end_of_daemon()?;
-    let agent = Agent::start(host, &config, clock).map_err(|error| {
+    let agent = Agent::start(host, &config, uptime, clock).map_err(|error| {
         Failure::Runtime(format!(
             "cannot start a thread: {error}; raise the limit on threads (TasksMax, ulimit -u)"
         ))
@@ -144,8 +147,13 @@ fn archive(
         |error: String| Failure::Runtime(format!("cannot keep an archive in {}: {error}", folder.display()));
     let epoch = files::unique_number().map_err(|error| cannot(error.to_string()))?;
     agent
-        .archive(folder.clone(), limits, archive::Epoch(epoch), clock)
+        .archive(folder.clone(), limits, archive::Epoch(epoch), describe, clock)
         .map_err(|error| cannot(error.to_string()))
+}
+
+/// The ports as the API tells them.
+fn describe(world: &World) -> serde_json::Value {
+    serde_json::to_value(http::ports(world)).unwrap_or_default()
 }
 
 fn prepare_state(directory: Option<&Path>) -> Result<(), Failure> {

@@ -62,6 +62,7 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
         config_file: options.config,
         serve: options.serve,
         kernel: linux::release(&source.tree.procfs).filter(|_| !replayed),
+        uptime: linux::uptime(&source.tree.procfs).filter(|_| !replayed),
         not_live: replayed.then(|| "The numbers are those of a capture, not of this machine.".to_owned()),
         clock,
     })
@@ -86,6 +87,7 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
         config_file: None,
         serve: options.serve,
         kernel: None,
+        uptime: None,
         not_live: Some(notice),
         clock,
     })

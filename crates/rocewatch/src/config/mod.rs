@@ -5,8 +5,10 @@
 
 mod check;
 mod duration;
+mod events;
 mod pattern;
 
+pub(crate) use events::Events;
 pub(crate) use pattern::Pattern;
 
 use crate::failure::Failure;
@@ -35,6 +37,7 @@ pub(crate) struct Config {
     pub(crate) sampling: Sampling,
     pub(crate) rings: Rings,
     pub(crate) archive: Archive,
+    pub(crate) events: Events,
     pub(crate) metrics: Metrics,
     pub(crate) http: Http,
     pub(crate) log: Log,
@@ -193,6 +196,7 @@ impl Default for Config {
             devices: Devices::default(),
             sampling: Sampling::default(),
             archive: Archive::default(),
+            events: Events::default(),
             rings: Rings::default(),
             metrics: Metrics::default(),
             http: Http::default(),
@@ -362,6 +366,7 @@ impl Config {
         if self.http.max_connections == 0 {
             problems.push("  http.max_connections: with 0 nobody could scrape".to_owned());
         }
+        self.events.problems(&mut problems);
         if problems.is_empty() {
             Ok(())
         } else {

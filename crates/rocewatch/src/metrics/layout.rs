@@ -89,6 +89,16 @@ impl Layout {
                         .sources
                         .get(&kind)
                         .and_then(|source| value.of(ports[port], source, kind)),
+                    Place::EventsOpened(at) => world
+                        .events()
+                        .tallies()
+                        .get(at)
+                        .map(|tally| Number::count(tally.opened)),
+                    Place::EventOpen(at) => world
+                        .events()
+                        .tallies()
+                        .get(at)
+                        .map(|tally| Number::count(tally.open.into())),
                     Place::RingRows => Some(ring_rows(&ports)),
                     Place::SeriesShown => Some(Number::count(self.shown.into())),
                     Place::SeriesLeftOut => Some(Number::count(self.left_out.into())),
@@ -146,6 +156,8 @@ impl Builder<'_> {
             }),
             "up_since_seconds" => self.add(Place::Constant(started)),
             "ring_rows" => self.add(Place::RingRows),
+            "events" => self.fill_events(world, Place::EventsOpened),
+            "event_active" => self.fill_events(world, Place::EventOpen),
             "series" => self.add(Place::SeriesShown),
             "series_left_out" => self.add(Place::SeriesLeftOut),
             _ => {
@@ -171,6 +183,14 @@ impl Builder<'_> {
             "pfc_enabled" if view.pfc_mask().is_some() => {
                 self.per_priority(|b, p| b.add(port(V::PfcEnabled(p))));
             }
+            "pfc_storm_active" => self.per_direction(|b, direction| {
+                b.per_priority(|b, priority| {
+                    let enabled = view.pfc_mask().is_some_and(|mask| mask & (1 << priority) != 0);
+                    if enabled || view.has_storm(direction, priority) {
+                        b.add(port(V::Storm(direction, priority)));
+                    }
+                });
+            }),
             "pfc_pause_ratio" => self.per_paused(view, Signals::Duration, |b, d, p| {
                 b.add(port(V::PauseRatio(d, p)));
             }),
@@ -196,6 +216,27 @@ impl Builder<'_> {
                 self.fill_sources(at, view);
             }
             _ => self.signals(at, view),
+        }
+    }
+
+    /// One series for each kind of event that there was, of each port, direction and priority.
+    fn fill_events(&mut self, world: &World, place: impl Fn(usize) -> Place) {
+        for (at, tally) in world.events().tallies().iter().enumerate() {
+            let subject = &tally.subject;
+            let text = |value: Option<String>| value.unwrap_or_default();
+            self.labels = vec![
+                ("device", text(subject.device.clone())),
+                ("port", text(subject.port.map(|port| port.to_string()))),
+                ("netdev", text(subject.netdev.clone())),
+                ("event", tally.kind.as_str().to_owned()),
+                ("severity", tally.severity.to_owned()),
+                ("direction", tally.direction.to_owned()),
+                (
+                    "priority",
+                    text(tally.priority.map(|priority| priority.to_string())),
+                ),
+            ];
+            self.add(place(at));
         }
     }
 

@@ -16,6 +16,10 @@ pub(super) enum Place {
     Port(usize, PortValue),
     /// Something of a source of a port.
     Source(usize, SourceKind, SourceValue),
+    /// How often the events of a tally have opened.
+    EventsOpened(usize),
+    /// Whether one of them is open.
+    EventOpen(usize),
     /// Rows in all rings.
     RingRows,
     /// How many series there are, and how many found no room.
@@ -32,6 +36,7 @@ pub(super) enum PortValue {
     PauseRatio(Direction, u8),
     PauseUpperBound(Direction, u8),
     PfcEnabled(u8),
+    Storm(Direction, u8),
     CeRatio,
     CnpPerCe,
     CnpIgnoredRatio,
@@ -85,6 +90,10 @@ impl PortValue {
             Self::PfcEnabled(priority) => {
                 let enabled = view.pfc_mask()? & (1 << priority) != 0;
                 return Some(Number::count(enabled.into()));
+            }
+            Self::Storm(direction, priority) => {
+                let open = view.has_storm(direction, priority);
+                return Some(Number::count(open.into()));
             }
             Self::Resets => return Some(Number::count(signals.quality().resets)),
             Self::Implausible => return Some(Number::count(signals.quality().implausible)),

@@ -120,6 +120,11 @@ impl Detectors {
         board.changes()
     }
 
+    /// Judges by other thresholds from now on. What is open stays open until it closes by them.
+    pub fn adjust(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
+    }
+
     /// Ends what is open, since nobody looks at the port any more.
     pub fn close(&mut self, now: u64) -> impl Iterator<Item = EventChange> + '_ {
         self.board.close(now);

@@ -69,6 +69,11 @@ impl NodeDetectors {
         }
     }
 
+    /// Judges by other thresholds from now on.
+    pub fn adjust(&mut self, thresholds: Thresholds) {
+        self.thresholds = thresholds;
+    }
+
     /// Looks at the rails: the ports that a job loads together, always in the same order. One whose traffic is not known
     /// is left out of the comparison.
     pub fn look(

@@ -1,0 +1,208 @@
+//! GIDs, addresses, routes, neighbours.
+
+use super::Look;
+use crate::facts::{Facts, PortFacts, Rails};
+use crate::finding::{Evidence, Finding};
+use crate::gid::{GidIndex, gid_index, roce_v2_ipv4};
+use crate::table::network as table;
+use model::{Address, GidType, Route, Routing, network};
+use std::net::Ipv4Addr;
+
+/// `RT_TABLE_MAIN`.
+const MAIN: u32 = 254;
+/// Number of the first table that a remedy proposes.
+const OWN_TABLE: u32 = 100;
+
+pub(super) fn of_port(look: Look<'_>, found: &mut Vec<Finding>) {
+    gid(look, found);
+    neighbours(look, found);
+}
+
+fn gid(look: Look<'_>, found: &mut Vec<Finding>) {
+    let port = &look.port.port;
+    if port.gids.is_empty() || look.port.link.up != Some(true) || !roce_v2_ipv4(port).is_empty() {
+        return;
+    }
+    // A GID whose netdev is in a pod's namespace is not shown here, nor is its address.
+    let global = |gid: &model::Gid| gid.kind == GidType::V2 && !gid.gid.starts_with("fe80:");
+    if port.gids.iter().any(global) {
+        return;
+    }
+    let kinds: Vec<_> = port
+        .gids
+        .iter()
+        .map(|gid| {
+            let kind = match gid.kind {
+                GidType::V1 => "RoCE v1",
+                GidType::V2 => "RoCE v2",
+                GidType::Unknown => "not known",
+            };
+            format!("{}: {kind} {}", gid.index, gid.gid)
+        })
+        .collect();
+    let said = vec![Evidence::new("GID table", kinds.join("; "))];
+    found.push(Finding::of(&table::GID_MISSING, port, said));
+}
+
+fn neighbours(look: Look<'_>, found: &mut Vec<Finding>) {
+    let (Some(routing), Some(ifindex)) = (&look.facts.node.routing, look.port.port.ifindex) else {
+        return;
+    };
+    let own: Vec<_> = routing
+        .neighbours
+        .iter()
+        .filter(|neighbour| neighbour.ifindex == ifindex)
+        .collect();
+    let is_gateway = |address: Ipv4Addr| {
+        let of_port = routing.routes.iter().filter(|route| route.ifindex == ifindex);
+        of_port
+            .filter_map(|route| route.gateway)
+            .any(|gateway| gateway == address)
+    };
+    let failed = || own.iter().filter(|neighbour| neighbour.failed);
+    let gateway = failed().find(|neighbour| is_gateway(neighbour.address));
+    let all = failed()
+        .next()
+        .filter(|_| own.iter().all(|neighbour| neighbour.failed));
+    let Some(worst) = gateway.or(all) else { return };
+    let what = if gateway.is_some() { "gateway" } else { "neighbour" };
+    let said = vec![
+        Evidence::new(format!("{what} {}", worst.address), "FAILED"),
+        Evidence::new(
+            "neighbours of the rail",
+            format!("{} of {} failed", failed().count(), own.len()),
+        ),
+    ];
+    let finding = Finding::of(&table::NEIGHBOUR_FAILED, &look.port.port, said);
+    found.push(finding.with("{neighbour}", worst.address));
+}
+
+pub(super) fn of_rails(rails: &Rails<'_>, facts: &Facts, found: &mut Vec<Finding>) {
+    indexes(rails, found);
+    if let Some(routing) = &facts.node.routing {
+        subnets(rails, routing, found);
+        ways_out(rails, routing, found);
+    }
+}
+
+fn indexes(rails: &Rails<'_>, found: &mut Vec<Finding>) {
+    let ports: Vec<_> = rails.ports().map(|port| &port.port).collect();
+    let Some(GidIndex::Differs(first)) = gid_index(&ports) else {
+        return;
+    };
+    // A rail without any is another finding.
+    if first.iter().all(|(_, index)| index.is_some()) {
+        let said = first.into_iter().map(|(device, index)| {
+            Evidence::new(
+                device,
+                index.map_or("none".to_owned(), |index| format!("index {index}")),
+            )
+        });
+        found.push(
+            Finding::of_node(&table::GID_INDEX_DIFFERS, said.collect())
+                .with("{device}", ports[0].device.clone()),
+        );
+    }
+}
+
+/// The first address of a port that is not link-local.
+fn address(port: &PortFacts, routing: &Routing) -> Option<Address> {
+    let ifindex = port.port.ifindex?;
+    let mut own = routing
+        .addresses
+        .iter()
+        .filter(|address| address.ifindex == ifindex);
+    own.find(|address| !address.address.is_link_local()).copied()
+}
+
+/// The tables that packets from this address are routed by, the main one last.
+fn tables(address: Address, routing: &Routing) -> Vec<u32> {
+    let applies =
+        |from: (Ipv4Addr, u8)| from.1 > 0 && network(address.address, from.1) == network(from.0, from.1);
+    let rules = routing.rules.iter().filter(|rule| applies(rule.from));
+    let mut tables: Vec<_> = rules.map(|rule| rule.table).collect();
+    tables.push(MAIN);
+    tables
+}
+
+fn has_own_rule(address: Address, routing: &Routing) -> bool {
+    tables(address, routing).len() > 1
+}
+
+fn subnets(rails: &Rails<'_>, routing: &Routing, found: &mut Vec<Finding>) {
+    let all: Vec<_> = rails
+        .ports()
+        .filter_map(|port| Some((port, address(port, routing)?)))
+        .collect();
+    for (at, &(port, own)) in all.iter().enumerate() {
+        let beside = |&&(other, its): &&(&PortFacts, Address)| {
+            other.port.ifindex != port.port.ifindex
+                && (its.network(), its.prefix) == (own.network(), own.prefix)
+        };
+        let beside: Vec<_> = all.iter().filter(beside).collect();
+        if beside.is_empty() || has_own_rule(own, routing) {
+            continue;
+        }
+        let names: Vec<_> = beside
+            .iter()
+            .map(|(other, _)| other.port.device.as_str())
+            .collect();
+        let said = vec![
+            Evidence::new("address", format!("{}/{}", own.address, own.prefix)),
+            Evidence::new("rails in the same subnet", names.join(", ")),
+            Evidence::new("rule for the address", "none"),
+        ];
+        found.push(routed(
+            Finding::of(&table::SUBNET_SHARED, &port.port, said),
+            own,
+            at,
+        ));
+    }
+}
+
+/// Fills in the blanks of commands that add a table and a rule.
+fn routed(finding: Finding, own: Address, rail: usize) -> Finding {
+    let table = OWN_TABLE + u32::try_from(rail).unwrap_or(0);
+    finding
+        .with("{network}", format!("{}/{}", own.network(), own.prefix))
+        .with("{address}", own.address)
+        .with("{table}", table)
+}
+
+/// The route by which packets from this address leave their subnet.
+fn way_out(port: &PortFacts, own: Address, routing: &Routing) -> Option<Route> {
+    let ifindex = port.port.ifindex?;
+    let tables = tables(own, routing);
+    let leads_out =
+        |route: &&Route| route.ifindex == ifindex && route.gateway.is_some() && tables.contains(&route.table);
+    routing.routes.iter().find(leads_out).copied()
+}
+
+fn ways_out(rails: &Rails<'_>, routing: &Routing, found: &mut Vec<Finding>) {
+    let all: Vec<_> = rails
+        .ports()
+        .filter_map(|port| {
+            let own = address(port, routing)?;
+            Some((port, own, way_out(port, own, routing)))
+        })
+        .collect();
+    let with = all.iter().filter(|(_, _, way)| way.is_some()).count();
+    // A fabric without routers has none, and a node's default route is one alone.
+    if with * 2 <= all.len() || with < 2 {
+        return;
+    }
+    for (at, (port, own, way)) in all.into_iter().enumerate() {
+        if way.is_none() {
+            let said = vec![
+                Evidence::new("address", format!("{}/{}", own.address, own.prefix)),
+                Evidence::new(
+                    "route with a gateway",
+                    "none, neither by a rule for the address nor in the main table",
+                ),
+                Evidence::new("rails of its kind that have one", with.to_string()),
+            ];
+            let finding = Finding::of(&table::SOURCE_ROUTE_MISSING, &port.port, said);
+            found.push(routed(finding, own, at));
+        }
+    }
+}

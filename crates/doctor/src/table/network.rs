@@ -1,0 +1,80 @@
+//! GIDs, addresses, routes, neighbours.
+
+use crate::check::{Area, Check, Severity};
+
+const GIDS: &str = "the GID table in sysfs; no right needed";
+const ROUTES: &str = "rtnetlink of this process's network namespace; no right needed";
+
+pub(crate) const GID_MISSING: Check = Check {
+    id: "gid_missing",
+    title: "No GID is RoCE v2 over IPv4",
+    area: Area::Network,
+    severity: Severity::Error,
+    reads: GIDS,
+    fires: "A RoCE port with a carrier has GIDs, and none of RoCE v2 with an IPv4 address. Not if it has one of RoCE v2 with a global IPv6 address.",
+    why: "RoCE v2 is what routers and ECMP know. A job that asks for IPv4 finds no address; one that takes another index uses RoCE v1, which no router forwards.",
+    advice: "Give the netdev its address, bring it up, and see that the device's mode is RoCE v2.",
+    commands: &[
+        "ip addr show dev {netdev}",
+        "cma_roce_mode -d {device} -m 2",
+        "rdma link show {device}/1",
+    ],
+};
+
+pub(crate) const GID_INDEX_DIFFERS: Check = Check {
+    id: "gid_index_differs",
+    title: "No GID index is RoCE v2 over IPv4 on every rail",
+    area: Area::Network,
+    severity: Severity::Error,
+    reads: GIDS,
+    fires: "Every rail of a kind has such a GID, and there is no index at which all have one.",
+    why: "NCCL_IB_GID_INDEX is one number for all rails: on some of them it names RoCE v1, IPv6 or nothing, and connections time out. NCCL 2.21 and later chooses by itself if it is not set.",
+    advice: "Remove what shifted the table (an address that was added twice or in another order, a VLAN), or take the netdev down and up to have it built anew; or leave NCCL_IB_GID_INDEX unset with a recent NCCL.",
+    commands: &[
+        "for i in 0 1 2 3 4 5 6 7; do cat /sys/class/infiniband/{device}/ports/1/gids/$i; done",
+        "ip link set {netdev} down && ip link set {netdev} up",
+    ],
+};
+
+pub(crate) const SUBNET_SHARED: Check = Check {
+    id: "subnet_shared",
+    title: "Several rails are in one subnet and share its route",
+    area: Area::Network,
+    severity: Severity::Warning,
+    reads: ROUTES,
+    fires: "Two rails have addresses in one subnet, and one of them has no rule of its own for its address.",
+    why: "The kernel takes one route for the subnet, so that ARP, ICMP and TCP of all these rails leave by one of them, and neighbours are resolved there. RoCE connections are set up with the wrong MAC address or not at all (ARP flux).",
+    advice: "Give each rail its own subnet; or a routing table and a rule for its address, and set arp_ignore=1, arp_announce=2.",
+    commands: &[
+        "ip route add {network} dev {netdev} table {table}",
+        "ip rule add from {address} table {table}",
+        "sysctl -w net.ipv4.conf.{netdev}.arp_ignore=1 net.ipv4.conf.{netdev}.arp_announce=2",
+    ],
+};
+
+pub(crate) const SOURCE_ROUTE_MISSING: Check = Check {
+    id: "source_route_missing",
+    title: "A rail has no way to other subnets, unlike its siblings",
+    area: Area::Network,
+    severity: Severity::Error,
+    reads: ROUTES,
+    fires: "Most rails of a kind have a route with a gateway, by a rule for their address or in the main table, and this one has none.",
+    why: "Packets to another subnet leave by another rail, whose switch does not expect this source address, or not at all: RoCE within the rack works, across racks it times out.",
+    advice: "Add the table and the rule that the other rails have.",
+    commands: &[
+        "ip route add default via GATEWAY dev {netdev} table {table}",
+        "ip rule add from {address} table {table}",
+    ],
+};
+
+pub(crate) const NEIGHBOUR_FAILED: Check = Check {
+    id: "neighbour_failed",
+    title: "A gateway or peer of the rail does not answer ARP",
+    area: Area::Network,
+    severity: Severity::Warning,
+    reads: ROUTES,
+    fires: "A gateway of the rail is a neighbour that failed, or failed neighbours are all that the rail has.",
+    why: "Without the MAC address of the next hop no RDMA connection is set up; it looks like a timeout.",
+    advice: "Check the switch port's VLAN, the gateway's address, and that the cable leads to the right rail.",
+    commands: &["ip neigh show dev {netdev}", "arping -I {netdev} {neighbour}"],
+};

@@ -1,0 +1,177 @@
+//! Keeps the rows around what happened: an event opens an incident, and what opens within a minute is part of it.
+
+use super::archivist::Track;
+use super::events::Change;
+use crate::event::EventRecord;
+use crate::incident::{AFTER, BEFORE, IncidentRecord};
+use archive::{FullRate, PinError, Writer};
+use std::collections::BTreeMap;
+
+/// The same thing on the same port is no further incident for so long, nanoseconds: a link that flaps all night must
+/// not push out what came before it.
+const QUIET: u64 = 600_000_000_000;
+/// Tracks that closed lately, whose rows are still in memory; more are not kept.
+const MOST_CLOSED: usize = 16;
+
+/// What turns events into incidents.
+#[derive(Default)]
+pub(super) struct Incidents {
+    current: Option<Collecting>,
+    /// The incident of each event that is open.
+    of_open: BTreeMap<String, String>,
+    /// When what opened an incident last: kind and port.
+    opened: BTreeMap<(String, Option<String>), u64>,
+    closed: Vec<(u64, Track)>,
+}
+
+/// An incident whose rows are being collected.
+struct Collecting {
+    incident: IncidentRecord,
+    /// When it was noticed, on the rows' clock.
+    noticed: u64,
+    /// Rows until then are on disk.
+    written: Option<u64>,
+}
+
+impl Incidents {
+    /// Takes in a change; gives the event as it is to be kept. `describe` gives the ports with their settings.
+    pub(super) fn take(
+        &mut self,
+        change: &Change,
+        now: u64,
+        describe: impl FnOnce() -> serde_json::Value,
+    ) -> EventRecord {
+        let event = &change.event;
+        let incident = if change.is_opening() {
+            self.join(event, now, describe)
+        } else {
+            self.of_open.remove(&event.id)
+        };
+        let event = EventRecord {
+            incident,
+            ..EventRecord::clone(event)
+        };
+        if let Some(current) = self.current.as_mut()
+            && event.incident.as_ref() == Some(&current.incident.id)
+        {
+            current.incident.events.retain(|known| known.id != event.id);
+            current.incident.events.push(event.clone());
+        }
+        event
+    }
+
+    fn join(
+        &mut self,
+        event: &EventRecord,
+        now: u64,
+        describe: impl FnOnce() -> serde_json::Value,
+    ) -> Option<String> {
+        if self.current.is_none() {
+            let subject = (event.event.clone(), event.subject.port_id.clone());
+            let lately = |opened: &u64| now.saturating_sub(*opened) < QUIET;
+            // What is only to be known is part of an incident, and opens none.
+            if event.severity == "info" || self.opened.get(&subject).is_some_and(lately) {
+                return None;
+            }
+            self.opened.retain(|_, opened| lately(opened));
+            self.opened.insert(subject, now);
+            self.current = Some(Collecting {
+                incident: IncidentRecord::opened(event, describe()),
+                noticed: now,
+                written: None,
+            });
+        }
+        let id = self.current.as_ref().map(|current| current.incident.id.clone())?;
+        self.of_open.insert(event.id.clone(), id.clone());
+        Some(id)
+    }
+
+    /// A track has ended; its rows may still be wanted.
+    pub(super) fn close(&mut self, track: Track, now: u64) {
+        self.closed.push((now, track));
+        if self.closed.len() > MOST_CLOSED {
+            self.closed.remove(0);
+        }
+    }
+
+    /// Writes what there is of an incident's rows as soon as it is noticed, so that they survive a crash, and the rest when
+    /// they are complete. `open` are the tracks that are being read.
+    pub(super) fn write<'a>(
+        &'a mut self,
+        writer: &mut Writer,
+        now: u64,
+        open: impl Iterator<Item = &'a Track>,
+    ) {
+        self.closed.retain(|(at, _)| now.saturating_sub(*at) < BEFORE);
+        let Some(current) = &mut self.current else { return };
+        let complete = now.saturating_sub(current.noticed) >= AFTER;
+        if current.written.is_some() && !complete {
+            return;
+        }
+        let from = match current.written {
+            Some(written) => written + 1,
+            None => current.noticed.saturating_sub(BEFORE),
+        };
+        let tracks = self.closed.iter().map(|(_, track)| track).chain(open);
+        match current.write(writer, from, now, tracks) {
+            Ok(()) => current.written = Some(now),
+            Err(error) => {
+                tracing::warn!(incident = %current.incident.id, "the rows of an incident are not kept yet: {error}");
+            }
+        }
+        if complete {
+            let id = &current.incident.id;
+            if current.written == Some(now) {
+                let events = current.incident.events.len();
+                tracing::info!(incident = %id, events, "an incident is kept: `rocewatch incident show {id}`");
+            } else {
+                tracing::warn!(incident = %id, "the rows of an incident could not be kept as a whole");
+            }
+            self.current = None;
+        }
+    }
+}
+
+impl Collecting {
+    fn write<'a>(
+        &self,
+        writer: &mut Writer,
+        from: u64,
+        to: u64,
+        tracks: impl Iterator<Item = &'a Track>,
+    ) -> Result<(), PinError> {
+        let tracks: Vec<_> = tracks
+            .map(|track| {
+                (
+                    archive::Track::new(&track.port, &track.schema),
+                    rows(&track.reader, from, to),
+                )
+            })
+            .filter(|(_, rows)| !rows.is_empty())
+            .collect();
+        let rows: Vec<_> = tracks
+            .iter()
+            .map(|(track, rows)| FullRate { track, rows })
+            .collect();
+        let record = self.incident.record();
+        if self.written.is_some() {
+            writer.extend_pin(&record, &rows)
+        } else {
+            writer.pin(&record, &rows)
+        }
+    }
+}
+
+/// The rows of a ring that were read in `from..=to`.
+fn rows(reader: &ring::Reader, from: u64, to: u64) -> Vec<ring::Row> {
+    let newest = reader.pushed();
+    let mut row = reader.row();
+    let mut found = Vec::new();
+    for number in newest.saturating_sub(reader.capacity() as u64)..newest {
+        // One that was overwritten meanwhile was too old anyhow.
+        if reader.read(number, &mut row).is_ok() && (from..=to).contains(&row.window.ended) {
+            found.push(row.clone());
+        }
+    }
+    found
+}

@@ -1,0 +1,61 @@
+//! An incident as it is kept: what happened together, and where its rows are.
+
+use crate::event::{EventRecord, rfc3339};
+use serde::{Deserialize, Serialize};
+
+/// Rows are kept from so long before an incident began, in nanoseconds, …
+pub(crate) const BEFORE: u64 = 60_000_000_000;
+/// … to so long after.
+pub(crate) const AFTER: u64 = 60_000_000_000;
+
+/// What the record of a pin says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct IncidentRecord {
+    pub(crate) id: String,
+    /// When its first event began.
+    #[serde(with = "rfc3339")]
+    pub(crate) began: i64,
+    /// The node's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<String>,
+    /// Version of the agent that kept it.
+    pub(crate) version: String,
+    /// What opened it, and what opened while its rows were collected, in the order in which it was noticed.
+    pub(crate) events: Vec<EventRecord>,
+    /// The ports with their settings as they were then: as `/api/v1/ports` gives them.
+    pub(crate) ports: serde_json::Value,
+}
+
+impl IncidentRecord {
+    /// An incident that begins with this event.
+    pub(crate) fn opened(first: &EventRecord, ports: serde_json::Value) -> Self {
+        let time = jiff::Timestamp::from_nanosecond(first.began.into()).unwrap_or_default();
+        let device = first.subject.device.as_deref().unwrap_or("node");
+        let id = format!("{}-{}-{device}", time.strftime("%Y%m%dT%H%M%SZ"), first.event);
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        };
+        Self {
+            id: id.chars().map(plain).take(128).collect(),
+            began: first.began,
+            node: crate::files::node_name(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            events: Vec::new(),
+            ports,
+        }
+    }
+
+    /// The record that is kept with the rows.
+    pub(crate) fn record(&self) -> archive::Record {
+        archive::Record {
+            id: self.id.clone(),
+            began: self.began,
+            ended: Some(self.began.saturating_add_unsigned(AFTER)),
+            body: serde_json::to_vec(self).unwrap_or_default(),
+        }
+    }
+}
