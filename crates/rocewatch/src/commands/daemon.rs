@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::failure::Failure;
 use crate::files;
-use crate::http::{self, App, LookUps};
+use crate::http::{self, App, LookUps, Streams};
 use crate::logging;
 use crate::metrics::Exposition;
 use crate::service;
@@ -104,7 +104,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     let limits = config.http.clone();
     let exposition = Exposition::new(config.metrics.clone(), started, archivist.clone());
     let app = Arc::new(App {
-        agent,
+        agent: Arc::new(agent),
         exposition,
         clock,
         kernel,
@@ -113,6 +113,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
             .state
             .as_deref()
             .map(|state| LookUps::new(state.join(ARCHIVE), limits.request_timeout)),
+        streams: Streams::new(),
     });
     let router = http::router(Arc::clone(&app), &limits);
     let started_with = config.clone();

@@ -1,16 +1,14 @@
 //! `/api/v1/history`: every value of every counter, in pages of whole steps.
 
 use super::api;
+use super::asked;
 use super::look_ups::{LookUps, Patience};
 use super::refusal::Refusal;
 use super::sending;
-use crate::past::{Span, Wanted, time};
+use crate::past::{Span, Wanted};
 use archive::{Archive, Query, Step, Stepped, TrackSpan};
-use axum::extract;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, Uri};
+use axum::http::Uri;
 use axum::response::Response;
-use jiff::tz::TimeZone;
 use serde::Deserialize;
 use std::num::NonZeroU64;
 use std::ops::ControlFlow;
@@ -51,27 +49,16 @@ pub(crate) struct Question {
 pub(super) async fn answer(look_ups: &LookUps, uri: &Uri, now: i64) -> Result<Response, Refusal> {
     let question = Question::parse(uri, now)?;
     let (json, place) = look_ups
-        .find(move |archive, patience| {
-            let page = question.page(archive, patience)?;
-            serde_json::to_vec(&page).map_err(|error| Refusal::fault(format!("cannot write JSON: {error}")))
-        })
+        .find(move |archive, patience| api::json(&question.page(archive, patience)?))
         .await?;
-    let mut response = Response::new(sending::body_of(json, place));
-    let kind = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    Ok(response)
+    Ok(sending::json(json, place))
 }
 
 impl Question {
     /// Understands a query string.
     pub(crate) fn parse(uri: &Uri, now: i64) -> Result<Self, Refusal> {
-        let parameters = extract::Query::<Parameters>::try_from_uri(uri)
-            .map_err(|rejection| Refusal::bad_request(rejection.body_text()))?
-            .0;
-        let limit = parameters.limit.unwrap_or(USUAL_LIMIT);
-        if !(1..=MOST_LIMIT).contains(&limit) {
-            return Err(Refusal::bad_request(format!("limit is 1 to {MOST_LIMIT}")));
-        }
+        let parameters: Parameters = asked::parameters(uri)?;
+        let limit = asked::limit(parameters.limit, USUAL_LIMIT, 1..=MOST_LIMIT)?;
         Ok(Self {
             span: parameters.span(now)?,
             step: parameters.step()?,
@@ -216,46 +203,31 @@ impl Parameters {
         if let Some(cursor) = &self.cursor {
             return span_of_cursor(cursor);
         }
-        let now = time::zoned(now, &TimeZone::system());
-        let parse = |name: &str, text: &str| {
-            let parsed =
-                time::parse(text, &now).map_err(|error| Refusal::bad_request(format!("{name}: {error}")));
-            parsed.map(|time| time::nanoseconds(&time))
-        };
-        let span = if let Some(at) = &self.at {
-            if self.since.is_some() || self.until.is_some() {
-                return Err(Refusal::bad_request(
-                    "at goes with window, not with since or until",
-                ));
-            }
-            let window = self.window.as_deref().unwrap_or("2m");
-            let window = i64::try_from(duration("window", window)?.as_nanos()).unwrap_or(i64::MAX);
-            let at = parse("at", at)?;
-            Span {
-                from: at.saturating_sub(window),
-                to: at.saturating_add(window),
-            }
-        } else {
+        let Some(at) = &self.at else {
             if self.window.is_some() {
                 return Err(Refusal::bad_request("window goes with at"));
             }
-            Span {
-                from: parse("since", self.since.as_deref().unwrap_or("-15m"))?,
-                to: parse("until", self.until.as_deref().unwrap_or("now"))?,
-            }
+            return asked::span(self.since.as_deref(), "-15m", self.until.as_deref(), now);
         };
-        if span.from < span.to {
-            Ok(span)
-        } else {
-            Err(Refusal::bad_request("since is not before until"))
+        if self.since.is_some() || self.until.is_some() {
+            return Err(Refusal::bad_request(
+                "at goes with window, not with since or until",
+            ));
         }
+        let at = asked::time("at", at, now)?;
+        let window = asked::duration("window", self.window.as_deref().unwrap_or("2m"))?;
+        let window = crate::clock::nanos(window).max(1);
+        Ok(Span {
+            from: at.saturating_sub_unsigned(window),
+            to: at.saturating_add_unsigned(window),
+        })
     }
 
     fn step(&self) -> Result<NonZeroU64, Refusal> {
         let step = self
             .step
             .as_deref()
-            .map_or(Ok(Duration::from_secs(1)), |step| duration("step", step))?;
+            .map_or(Ok(Duration::from_secs(1)), |step| asked::duration("step", step))?;
         NonZeroU64::new(crate::clock::nanos(step))
             .filter(|step| step.get() >= SECOND)
             .ok_or_else(|| {
@@ -274,12 +246,4 @@ fn span_of_cursor(cursor: &str) -> Result<Span, Refusal> {
     times
         .filter(|span| span.from < span.to)
         .ok_or_else(|| Refusal::bad_request("cursor: take it from `next` of the page before, unchanged"))
-}
-
-fn duration(name: &str, text: &str) -> Result<Duration, Refusal> {
-    humantime::parse_duration(text).map_err(|error| {
-        Refusal::bad_request(format!(
-            "{name}: {text:?} is no time: {error}; write it as in 10s or 5m"
-        ))
-    })
 }

@@ -4,7 +4,7 @@ use super::refusal::Refusal;
 use super::sending::Place;
 use archive::{Archive, OpenError};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -53,6 +53,11 @@ impl LookUps {
             limit,
             places: Arc::new(Semaphore::new(AT_ONCE)),
         }
+    }
+
+    /// Where the archive is.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// How long an answer may take.

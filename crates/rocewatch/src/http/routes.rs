@@ -2,14 +2,15 @@
 
 use super::look_ups::LookUps;
 use super::refusal::Refusal;
-use super::{api, history, read};
+use super::stream::{self, Streams};
+use super::{api, events, history, incidents, read};
 use crate::agent::Agent;
 use crate::clock::Clock;
 use crate::config::Http;
 use crate::metrics::{Encoding, Exposition, Format};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::{self, Next};
@@ -25,7 +26,7 @@ const MAX_BODY: usize = 4 * 1024;
 
 /// What the handlers share.
 pub(crate) struct App {
-    pub(crate) agent: Agent,
+    pub(crate) agent: Arc<Agent>,
     pub(crate) exposition: Exposition,
     pub(crate) clock: Clock,
     /// Release of the kernel that is watched.
@@ -34,6 +35,7 @@ pub(crate) struct App {
     pub(crate) not_live: Option<String>,
     /// The archive, where the daemon keeps one.
     pub(crate) look_ups: Option<LookUps>,
+    pub(crate) streams: Streams,
 }
 
 impl App {
@@ -59,6 +61,10 @@ pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
             limits.request_timeout,
         ))
         .route("/api/v1/history", get(look_up_history))
+        .route("/api/v1/events", get(look_up_events))
+        .route("/api/v1/incidents", get(list_incidents))
+        .route("/api/v1/incidents/{id}", get(one_incident))
+        .route("/api/v1/stream", get(follow_events))
         .layer(RequestBodyLimitLayer::new(MAX_BODY))
         .merge(long)
         .fallback(unknown)
@@ -129,6 +135,26 @@ async fn look_up_history(State(app): State<Arc<App>>, uri: Uri) -> Result<Respon
     history::answer(app.look_ups()?, &uri, app.clock.wall()).await
 }
 
+async fn look_up_events(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Refusal> {
+    events::answer(&app.agent, app.look_ups.as_ref(), &uri, app.clock.wall()).await
+}
+
+async fn list_incidents(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Refusal> {
+    incidents::list(app.look_ups()?, &uri, app.clock.wall()).await
+}
+
+async fn one_incident(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Response, Refusal> {
+    incidents::one(app.look_ups()?, id).await
+}
+
+async fn follow_events(
+    State(app): State<Arc<App>>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    stream::answer(Arc::clone(&app.agent), &app.streams, app.clock, &uri, &headers)
+}
+
 async fn remote_read(State(app): State<Arc<App>>, body: Body) -> Result<Response, Refusal> {
     read::answer(app.look_ups()?, body).await
 }
@@ -146,6 +172,8 @@ async fn landing(State(app): State<Arc<App>>) -> Html<String> {
          <li><a href=\"/api/v1/ports\">/api/v1/ports</a> the ports, and what can be read of each</li>\n\
          <li><a href=\"/api/v1/status\">/api/v1/status</a> the agent itself</li>\n\
          <li><a href=\"/api/v1/history\">/api/v1/history</a> what the archive has, counter by counter</li>\n\
+         <li><a href=\"/api/v1/events\">/api/v1/events</a> what happened, <a href=\"/api/v1/incidents\">/api/v1/incidents</a> \
+         what happened together, <a href=\"/api/v1/stream\">/api/v1/stream</a> what happens, as it does</li>\n\
          <li>/api/v1/read for <code>remote_read</code> of Prometheus</li>\n\
          <li><a href=\"/healthz\">/healthz</a>, <a href=\"/readyz\">/readyz</a></li>\n</ul>\n</body></html>\n",
         env!("CARGO_PKG_VERSION"),

@@ -22,7 +22,7 @@ pub(crate) struct Own {
 }
 
 /// Paths that are counted by name; all others share one label, so that nobody can make series by asking.
-const PATHS: [&str; 8] = [
+const PATHS: [&str; 11] = [
     "/",
     "/metrics",
     "/healthz",
@@ -30,6 +30,9 @@ const PATHS: [&str; 8] = [
     "/api/v1/status",
     "/api/v1/ports",
     "/api/v1/history",
+    "/api/v1/events",
+    "/api/v1/incidents",
+    "/api/v1/stream",
     "/api/v1/read",
 ];
 

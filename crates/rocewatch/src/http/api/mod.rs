@@ -1,13 +1,21 @@
 //! The shapes of the API's answers. Only these types are serialised; what the agent works with never is.
 
+mod events;
 mod history;
 
+pub(crate) use events::{Events, Incident, Incidents};
 pub(crate) use history::{Damaged, History};
 
+use super::refusal::Refusal;
 use crate::agent::{PortView, SourceView, World};
 use crate::clock::Clock;
 use serde::Serialize;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// An answer as JSON.
+pub(super) fn json(answer: &impl Serialize) -> Result<Vec<u8>, Refusal> {
+    serde_json::to_vec(answer).map_err(|error| Refusal::fault(format!("cannot write JSON: {error}")))
+}
 
 /// Why there is no other answer, and what to do.
 #[derive(Serialize)]
