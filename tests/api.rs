@@ -17,9 +17,18 @@ use messages::{
 use prost::Message as _;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::{Daemon, request};
+
+/// The file, held against the paths.
+fn openapi() -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+    let text = std::fs::read_to_string(path).expect("docs/openapi.json is there");
+    serde_json::from_str(&text).expect("it is JSON")
+}
 
 /// A simulated minute in a second.
 const SPEED: &str = "60";
@@ -97,22 +106,22 @@ fn pages_put_together_are_the_answer_in_one() {
         all["to"].as_str().unwrap()
     );
     let all = points(&all);
-    assert!(all.len() > 100, "{} values in three minutes", all.len());
+    assert!(all.len() > 20, "{} values in three minutes", all.len());
     let mut pages = BTreeMap::new();
-    let first = format!("/api/v1/history?{span}&port=mlx5_1&signal=rx_packets_phy&limit=40");
+    let first = format!("/api/v1/history?{span}&port=mlx5_1&signal=rx_packets_phy&limit=8");
     let mut path = first.clone();
     let mut count = 0;
     loop {
         let (status, page) = json(&daemon, &path);
         assert_eq!(status, 200, "{page}");
         let more = points(&page);
-        assert!(more.len() <= 40);
+        assert!(more.len() <= 8);
         pages.extend(more);
         count += 1;
         let Some(next) = page["next"].as_str() else { break };
         path = format!("{first}&cursor={next}");
     }
-    assert!(count > 3);
+    assert!(count > 2);
     assert!(
         pages == all,
         "{count} pages of {} values, not {}",
@@ -160,8 +169,12 @@ fn without_an_archive_it_says_how_to_have_one() {
     assert!(head.starts_with("HTTP/1.1 503"), "{head}");
 }
 
-/// A series' labels, and its samples by time.
-type Found = BTreeMap<BTreeMap<String, String>, Vec<(i64, f64)>>;
+/// A series' labels, and its samples by time; none where the series ended.
+type Found = BTreeMap<BTreeMap<String, String>, Vec<(i64, Option<f64>)>>;
+
+fn value(bits: u64) -> Option<f64> {
+    (bits != 0x7ff0_0000_0000_0002).then(|| f64::from_bits(bits))
+}
 
 fn labels(labels: &[messages::Label]) -> BTreeMap<String, String> {
     assert!(labels.is_sorted_by(|a, b| a.name < b.name), "labels are in order");
@@ -224,7 +237,7 @@ fn samples(daemon: &Daemon, matchers: &[(MatcherType, &str, &str)]) -> Found {
         let samples = series
             .samples
             .iter()
-            .map(|sample| (sample.timestamp, sample.value));
+            .map(|sample| (sample.timestamp, value(sample.value.to_bits())));
         (labels(&series.labels), samples.collect())
     });
     found.collect()
@@ -254,10 +267,7 @@ fn streamed(daemon: &Daemon, matchers: &[(MatcherType, &str, &str)]) -> Found {
                     (chunk.min_time_ms, chunk.max_time_ms),
                     (read[0].0, read[read.len() - 1].0)
                 );
-                samples.extend(
-                    read.into_iter()
-                        .map(|(time, value)| (time, f64::from_bits(value))),
-                );
+                samples.extend(read.into_iter().map(|(time, bits)| (time, value(bits))));
             }
         }
     }
@@ -313,7 +323,8 @@ fn remote_read_goes_on_where_a_scrape_stands() {
             .get(labels)
             .unwrap_or_else(|| panic!("not archived: {labels:?}"));
         assert!(archived.is_sorted_by(|a, b| a.0 < b.0), "{labels:?}");
-        let (_, last) = *archived.last().expect("no series is empty");
+        let last = archived.iter().rev().find_map(|(_, value)| *value);
+        let last = last.expect("no series is empty");
         if labels["__name__"].ends_with("_total") {
             let now = after[labels];
             assert!(
@@ -344,13 +355,14 @@ fn both_encodings_of_remote_read_say_the_same() {
     let samples = samples(&daemon, &matchers);
     assert_eq!(
         samples.len(),
-        7,
-        "priorities of one direction of one port but one"
+        1,
+        "the lossless priority of one direction of one port"
     );
     assert!(samples.keys().eq(chunks.keys()));
     for (labels, samples) in &samples {
         assert_eq!((&*labels["device"], &*labels["direction"]), ("mlx5_1", "rx"));
-        assert!(samples.len() > 100 && samples.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1));
+        assert!(samples.len() > 100 && samples.is_sorted_by(|a, b| a.0 < b.0));
+        assert!(samples.iter().filter_map(|(_, value)| *value).is_sorted());
         // More may have been archived since.
         let chunks = &chunks[labels];
         assert_eq!(samples[..chunks.len()], chunks[..]);
@@ -386,4 +398,330 @@ fn a_remote_read_that_is_none_is_refused() {
         assert_eq!(found, status, "{error}");
         assert!(error.contains(words), "{error}");
     }
+}
+
+/// Until the storm of the scenario has been seen to its end and its rows are kept.
+fn demo_with_an_incident(state: &Path) -> Daemon {
+    let daemon = demo(state);
+    let end = Instant::now() + Duration::from_secs(90);
+    loop {
+        let (status, page) = json(&daemon, "/api/v1/incidents");
+        assert_eq!(status, 200, "{page}");
+        let ended = json(&daemon, "/api/v1/events?kind=pfc_storm").1;
+        let over = |event: &Value| event.get("ended").is_some() && event.get("incident").is_some();
+        let ended = ended["events"].as_array().expect("events").iter().any(over);
+        if ended
+            && page["incidents"]
+                .as_array()
+                .is_some_and(|found| !found.is_empty())
+        {
+            return daemon;
+        }
+        assert!(Instant::now() < end, "no incident in 90 s:\n{}", daemon.log());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn events_come_in_pages_the_newest_first() {
+    let state = tempfile::tempdir().unwrap();
+    let daemon = demo_with_an_incident(state.path());
+    let ids = |path: &str| -> Vec<String> {
+        let (status, page) = json(&daemon, path);
+        assert_eq!(status, 200, "{page}");
+        let events = page["events"].as_array().expect("events").clone();
+        events
+            .iter()
+            .map(|event| event["id"].as_str().expect("an id").to_owned())
+            .collect()
+    };
+    // Up to a time that is over, so that no event comes in between.
+    let (_, newest) = json(&daemon, "/api/v1/events?limit=1");
+    let until = newest["events"][0]["began"].as_str().expect("a time").to_owned();
+    let all = ids(&format!("/api/v1/events?until={until}"));
+    assert!(all.is_sorted_by(|a, b| a > b), "ids begin with the time: {all:?}");
+    assert!(all.len() > 1, "{all:?}");
+    let mut pages = Vec::new();
+    let mut path = format!("/api/v1/events?until={until}&limit=1");
+    loop {
+        let (_, page) = json(&daemon, &path);
+        pages.extend(
+            page["events"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|event| event["id"].as_str().unwrap().to_owned()),
+        );
+        let Some(next) = page["next"].as_str() else { break };
+        path = format!("/api/v1/events?until={until}&limit=1&cursor={next}");
+    }
+    assert_eq!(pages, all);
+    let storms = ids("/api/v1/events?kind=pfc_storm&severity=critical");
+    assert!(
+        !storms.is_empty() && storms.iter().all(|id| id.contains("pfc_storm")),
+        "{storms:?}"
+    );
+    assert_eq!(ids("/api/v1/events?port=mlx5_7"), Vec::<String>::new());
+    assert_eq!(ids("/api/v1/events?since=-2h&until=-90m"), Vec::<String>::new());
+    for (path, words) in [
+        ("/api/v1/events?kind=storm", "there are pfc_storm, "),
+        ("/api/v1/events?severity=bad", "none of info, warning, critical"),
+        ("/api/v1/events?cursor=7", "take it from `next`"),
+        ("/api/v1/events?limit=5000", "limit is 1 to 1000"),
+        ("/api/v1/stream?since=-1h", "unknown field `since`"),
+    ] {
+        let (status, error) = refused(&daemon, path);
+        assert_eq!(status, 400, "{path}");
+        assert!(error.contains(words), "{path}: {error}");
+    }
+    drop(daemon);
+    // What the agent before kept is there after the next start.
+    let daemon = demo(state.path());
+    let (_, page) = json(&daemon, "/api/v1/events?since=-24h&until=2100-01-01T00:00:00Z");
+    let again: Vec<_> = page["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["id"].as_str().unwrap())
+        .collect();
+    assert!(
+        all.iter().all(|id| again.contains(&id.as_str())),
+        "{all:?} {again:?}"
+    );
+}
+
+#[test]
+fn an_incident_is_told_with_its_events_ports_and_rows() {
+    let state = tempfile::tempdir().unwrap();
+    let daemon = demo_with_an_incident(state.path());
+    let (_, page) = json(&daemon, "/api/v1/incidents");
+    let id = page["incidents"].as_array().unwrap().last().unwrap()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let (status, incident) = json(&daemon, &format!("/api/v1/incidents/{id}"));
+    assert_eq!(status, 200, "{incident}");
+    assert_eq!(incident["id"], *id);
+    assert!(!incident["events"].as_array().unwrap().is_empty());
+    assert_eq!(incident["ports"].as_array().unwrap().len(), 2);
+    let rows = incident["rows"].as_array().unwrap();
+    assert!(
+        rows.iter().any(|track| track["rows"].as_u64() > Some(0)),
+        "{rows:?}"
+    );
+    for path in ["/api/v1/incidents/none", "/api/v1/incidents/..%2Fsecret"] {
+        assert_eq!(refused(&daemon, path).0, 404, "{path}");
+    }
+}
+
+/// Reads the events of a stream: name, id and data.
+struct Events(BufReader<TcpStream>);
+
+impl Events {
+    fn of(daemon: &Daemon, path: &str, last: Option<&str>) -> Self {
+        let mut stream = TcpStream::connect(daemon.address()).expect("the daemon listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let last = last
+            .map(|id| format!("Last-Event-ID: {id}\r\n"))
+            .unwrap_or_default();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\n{last}\r\n").unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        assert!(line.starts_with("HTTP/1.1 200"), "{line}");
+        Self(reader)
+    }
+
+    fn next(&mut self) -> (String, String, Value) {
+        let (mut name, mut id) = (String::new(), String::new());
+        loop {
+            let mut line = String::new();
+            assert!(
+                self.0.read_line(&mut line).expect("the stream goes on") > 0,
+                "the stream ended"
+            );
+            match line.trim_end().split_once(": ") {
+                Some(("event", text)) => text.clone_into(&mut name),
+                Some(("id", text)) => text.clone_into(&mut id),
+                Some(("data", text)) => return (name, id, serde_json::from_str(text).expect("data is JSON")),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stream_tells_events_as_they_come_and_goes_on_where_it_broke_off() {
+    let state = tempfile::tempdir().unwrap();
+    let daemon = demo(state.path());
+    let mut stream = Events::of(&daemon, "/api/v1/stream?kind=pfc_storm", None);
+    let (first, second) = (stream.next(), stream.next());
+    for (name, _, event) in [&first, &second] {
+        assert_eq!(event["event"], "pfc_storm");
+        assert_eq!(name == "closed", event.get("ended").is_some(), "{name}: {event}");
+    }
+    assert_ne!(first.0, second.0, "a storm begins and ends in turn");
+    drop(stream);
+    let mut stream = Events::of(&daemon, "/api/v1/stream?kind=pfc_storm", Some(&first.1));
+    assert_eq!(stream.next(), second);
+    // An id of an agent that has ended since: all that is remembered comes.
+    let mut stream = Events::of(&daemon, "/api/v1/stream", Some("1-7"));
+    let (_, id, _) = stream.next();
+    assert!(id.ends_with("-1"), "{id}");
+    // The places of those that ended are free again, as soon as the daemon knows.
+    drop(stream);
+    std::thread::sleep(Duration::from_secs(1));
+    let others: Vec<_> = (0..16)
+        .map(|_| Events::of(&daemon, "/api/v1/stream", None))
+        .collect();
+    let (status, error) = refused(&daemon, "/api/v1/stream");
+    assert_eq!(status, 503);
+    assert!(error.contains("16 clients"), "{error}");
+    drop(others);
+}
+
+/// What a path with parameters answers, held against the file.
+fn hold(daemon: &Daemon, openapi: &Value, path: &str, operation: &Value, url: &str) {
+    let (head, body) = daemon.get(url, &[]);
+    let status = head.split(' ').nth(1).expect("a status");
+    let response = &operation["responses"][status];
+    let response = match response["$ref"].as_str() {
+        Some(reference) => openapi.pointer(&reference[1..]).expect("the reference is right"),
+        None => response,
+    };
+    assert!(
+        response.is_object(),
+        "{url}: {status} is not among the answers of {path}"
+    );
+    let line = head.lines().find_map(|line| line.strip_prefix("content-type: "));
+    let kind = line.unwrap_or_else(|| panic!("{url}: no kind of content"));
+    let content = response["content"].as_object().expect("an answer has content");
+    let (_, content) = content
+        .iter()
+        .find(|(known, _)| known.to_lowercase() == kind || format!("{known}; charset=utf-8") == kind)
+        .unwrap_or_else(|| panic!("{url}: {kind} is not among the kinds of {path}"));
+    if kind == "application/json" {
+        let answer: Value = serde_json::from_slice(&body).expect("it is JSON");
+        let errors = errors(openapi, &content["schema"], &answer);
+        assert!(errors.is_empty(), "{url}: {errors:#?}");
+    }
+}
+
+/// Where a value is not as a schema of the file says.
+fn errors(openapi: &Value, schema: &Value, value: &Value) -> Vec<String> {
+    let mut schema = schema.clone();
+    schema["components"] = openapi["components"].clone();
+    let validator = jsonschema::options()
+        .should_validate_formats(true)
+        .build(&schema)
+        .expect("the schema is one");
+    let errors = validator.iter_errors(value);
+    errors
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .take(5)
+        .collect()
+}
+
+#[test]
+fn the_server_answers_as_its_openapi_file_says() {
+    let state = tempfile::tempdir().unwrap();
+    let daemon = demo_with_an_incident(state.path());
+    let openapi = openapi();
+    let (_, served) = json(&daemon, "/api/v1/openapi.json");
+    assert!(served == openapi, "the daemon was built with another file");
+    let (_, incidents) = json(&daemon, "/api/v1/incidents");
+    let id = incidents["incidents"][0]["id"].as_str().unwrap();
+    for (path, item) in openapi["paths"].as_object().expect("paths") {
+        let Some(get) = item.get("get") else { continue };
+        if path == "/api/v1/stream" {
+            continue; // It does not end: the next test.
+        }
+        let url = path.replace("{id}", id);
+        hold(&daemon, &openapi, path, get, &url);
+        hold(&daemon, &openapi, path, get, &path.replace("{id}", "none"));
+        for parameter in get["parameters"].as_array().into_iter().flatten() {
+            assert!(
+                parameter["description"].is_string(),
+                "{path}: a parameter says what it is for"
+            );
+            let name = parameter["name"].as_str().expect("a parameter has a name");
+            let example = match &parameter["example"] {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            // `window` goes with `at`; a cursor is not guessed.
+            let with = if name == "window" { "at=-1m&" } else { "" };
+            hold(
+                &daemon,
+                &openapi,
+                path,
+                get,
+                &format!("{url}?{with}{name}={example}"),
+            );
+            hold(&daemon, &openapi, path, get, &format!("{url}?{name}=%00"));
+        }
+    }
+    // Without parameters all of them answer what was asked for.
+    for path in openapi["paths"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .filter(|path| !path.ends_with("/stream"))
+    {
+        if openapi["paths"][path].get("get").is_some() && !path.contains("{id}") && path != "/api/v1/history"
+        {
+            daemon.text(path);
+        }
+    }
+}
+
+#[test]
+fn a_stream_carries_events_of_the_openapi_file() {
+    let state = tempfile::tempdir().unwrap();
+    let daemon = demo_with_an_incident(state.path());
+    let openapi = openapi();
+    let mut stream = Events::of(&daemon, "/api/v1/stream", Some("0-0"));
+    let schema = serde_json::json!({ "$ref": "#/components/schemas/Event" });
+    for _ in 0..2 {
+        let (_, _, event) = stream.next();
+        assert_eq!(errors(&openapi, &schema, &event), Vec::<String>::new());
+    }
+}
+
+/// The router's paths stand in its source, one behind each `.route(`.
+#[test]
+fn every_path_of_the_router_is_in_the_openapi_file() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/http/routes.rs");
+    let source = std::fs::read_to_string(path).expect("the router is there");
+    let routed = source.split(".route(\"").skip(1).map(|rest| {
+        let (path, rest) = rest.split_once("\", ").expect("a path ends");
+        let (method, _) = rest.split_once('(').expect("a method");
+        (path.to_owned(), method.to_owned())
+    });
+    let mut routed: Vec<_> = routed.collect();
+    let openapi = openapi();
+    let mut described = Vec::new();
+    for (path, item) in openapi["paths"].as_object().expect("paths") {
+        described.extend(
+            item.as_object()
+                .unwrap()
+                .keys()
+                .map(|method| (path.clone(), method.clone())),
+        );
+    }
+    routed.sort();
+    described.sort();
+    assert_eq!(routed, described);
+}
+
+/// A kind of event that is added is added to the file.
+#[test]
+fn every_kind_of_event_is_in_the_openapi_file() {
+    let openapi = openapi();
+    let listed = openapi["components"]["schemas"]["EventKind"]["enum"]
+        .as_array()
+        .expect("kinds")
+        .clone();
+    let kinds = signals::detect::EventKind::ALL.map(signals::detect::EventKind::as_str);
+    assert_eq!(listed, kinds);
 }

@@ -109,6 +109,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         clock,
         kernel,
         not_live,
+        archivist: archivist.clone(),
         look_ups: serve
             .state
             .as_deref()

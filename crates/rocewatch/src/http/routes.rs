@@ -4,7 +4,7 @@ use super::look_ups::LookUps;
 use super::refusal::Refusal;
 use super::stream::{self, Streams};
 use super::{api, events, history, incidents, read};
-use crate::agent::Agent;
+use crate::agent::{Agent, Archivist};
 use crate::clock::Clock;
 use crate::config::Http;
 use crate::metrics::{Encoding, Exposition, Format};
@@ -33,7 +33,8 @@ pub(crate) struct App {
     pub(crate) kernel: Option<String>,
     /// Said wherever a person looks, if the numbers are not real.
     pub(crate) not_live: Option<String>,
-    /// The archive, where the daemon keeps one.
+    /// The archive, where the daemon keeps one, as it is written and as it is read.
+    pub(crate) archivist: Option<Arc<Archivist>>,
     pub(crate) look_ups: Option<LookUps>,
     pub(crate) streams: Streams,
 }
@@ -56,6 +57,7 @@ pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
         .route("/readyz", get(readyz))
         .route("/api/v1/status", get(status))
         .route("/api/v1/ports", get(ports))
+        .route("/api/v1/openapi.json", get(openapi))
         .layer(TimeoutLayer::with_status_code(
             StatusCode::SERVICE_UNAVAILABLE,
             limits.request_timeout,
@@ -124,11 +126,21 @@ async fn status(State(app): State<Arc<App>>) -> Json<api::Status> {
         kernel: app.kernel.clone(),
         not_live: app.not_live.clone(),
     };
-    Json(api::Status::of(&app.agent.world(), app.clock, facts))
+    let news = app.archivist.as_deref().map(Archivist::news);
+    Json(api::Status::of(&app.agent.world(), news, app.clock, facts))
 }
 
 async fn ports(State(app): State<Arc<App>>) -> Json<Vec<api::Port>> {
     Json(api::ports(&app.agent.world()))
+}
+
+/// What every path takes and answers; `tests/api.rs` holds it against the paths.
+async fn openapi() -> Response {
+    (
+        [(CONTENT_TYPE, "application/json")],
+        include_str!("../../../../docs/openapi.json"),
+    )
+        .into_response()
 }
 
 async fn look_up_history(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Refusal> {
@@ -169,6 +181,7 @@ async fn landing(State(app): State<Arc<App>>) -> Html<String> {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Rocewatch</title></head>\n<body>\n\
          <h1>Rocewatch {}</h1>\n{notice}<p>What the RoCEv2 fabric does to this node.</p>\n<ul>\n\
          <li><a href=\"/metrics\">/metrics</a> for Prometheus</li>\n\
+         <li><a href=\"/api/v1/openapi.json\">/api/v1/openapi.json</a> all paths below, for programs</li>\n\
          <li><a href=\"/api/v1/ports\">/api/v1/ports</a> the ports, and what can be read of each</li>\n\
          <li><a href=\"/api/v1/status\">/api/v1/status</a> the agent itself</li>\n\
          <li><a href=\"/api/v1/history\">/api/v1/history</a> what the archive has, counter by counter</li>\n\

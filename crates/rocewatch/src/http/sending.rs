@@ -92,6 +92,11 @@ impl Out {
         self.put(Some(piece)).await
     }
 
+    /// Waits until the client is gone.
+    pub(super) async fn unwanted(&self) {
+        self.0.closed().await;
+    }
+
     /// Says that this was all.
     async fn end(&self) {
         self.put(None).await;

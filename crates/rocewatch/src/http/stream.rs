@@ -125,11 +125,11 @@ async fn follow(agent: Arc<Agent>, filter: Filter, run: Run, mut heard: u64, out
             }
         }
         if more && changes.len() < BATCH {
-            // It ends with the agent, and then there is nothing more to wait for.
-            match tokio::time::timeout(KEEP_ALIVE, newest.changed()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => return,
-                Err(_) => more = out.send(": still here\n\n".into()).await,
+            tokio::select! {
+                // It ends with the agent, and then there is nothing more to tell.
+                changed = newest.changed() => more = changed.is_ok(),
+                () = out.unwanted() => more = false,
+                () = tokio::time::sleep(KEEP_ALIVE) => more = out.send(": still here\n\n".into()).await,
             }
         }
     }

@@ -22,13 +22,14 @@ pub(crate) struct Own {
 }
 
 /// Paths that are counted by name; all others share one label, so that nobody can make series by asking.
-const PATHS: [&str; 11] = [
+const PATHS: [&str; 12] = [
     "/",
     "/metrics",
     "/healthz",
     "/readyz",
     "/api/v1/status",
     "/api/v1/ports",
+    "/api/v1/openapi.json",
     "/api/v1/history",
     "/api/v1/events",
     "/api/v1/incidents",
