@@ -382,6 +382,20 @@ fn a_remote_read_that_is_none_is_refused() {
     };
     let pack = |bytes: &[u8]| snap::raw::Encoder::new().compress_vec(bytes).unwrap();
     let expression = read_request(&[(MatcherType::Regex, "device", "(")], ResponseType::Samples);
+    for (query, words) in [
+        ("?device=x", "beside its own"),
+        ("?job=a&job=b", "each once"),
+        ("?a-b=c", "labels"),
+    ] {
+        let what = format!("POST /api/v1/read{query}");
+        let asked = read_request(&[], ResponseType::Samples);
+        let (head, body) = request(daemon.address(), &what, &[], &asked);
+        let text = String::from_utf8_lossy(&body);
+        assert!(
+            head.starts_with("HTTP/1.1 400") && text.contains(words),
+            "{head}{text}"
+        );
+    }
     let other = ReadRequest {
         queries: Vec::new(),
         accepted_response_types: vec![9],
@@ -564,6 +578,7 @@ fn a_stream_tells_events_as_they_come_and_goes_on_where_it_broke_off() {
     drop(stream);
     let mut stream = Events::of(&daemon, "/api/v1/stream?kind=pfc_storm", Some(&first.1));
     assert_eq!(stream.next(), second);
+    drop(stream);
     // An id of an agent that has ended since: all that is remembered comes.
     let mut stream = Events::of(&daemon, "/api/v1/stream", Some("1-7"));
     let (_, id, _) = stream.next();

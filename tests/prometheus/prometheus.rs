@@ -2,11 +2,22 @@
 
 #![allow(clippy::disallowed_methods)] // tests start processes and write files
 
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../crates/rocewatch/src/http/read/messages.rs"]
+mod messages;
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../crates/rocewatch/src/http/read/reader.rs"]
+mod reader;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/tree.rs"]
 mod tree;
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../crates/rocewatch/src/http/read/xor.rs"]
+mod xor;
 
+use messages::{ChunkedReadResponse, LabelMatcher, MatcherType, Query, ReadRequest, ResponseType};
+use prost::Message as _;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{Seek as _, Write as _};
@@ -16,7 +27,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{Daemon, get};
+use support::{Daemon, get, request};
 
 /// Prometheus on a port and a folder of its own, ended when it goes out of scope.
 struct Prometheus {
@@ -27,15 +38,15 @@ struct Prometheus {
 
 impl Prometheus {
     fn scraping(target: SocketAddr) -> Self {
+        Self::start(&format!(
+            "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: rocewatch\n  static_configs: [{{targets: ['{target}']}}]\n"
+        ))
+    }
+
+    fn start(configuration: &str) -> Self {
         let data = tempfile::tempdir().expect("a temporary folder can be made");
         let config = data.path().join("prometheus.yml");
-        std::fs::write(
-            &config,
-            format!(
-                "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: rocewatch\n  static_configs: [{{targets: ['{target}']}}]\n"
-            ),
-        )
-        .expect("the configuration can be written");
+        std::fs::write(&config, configuration).expect("the configuration can be written");
         let address = TcpListener::bind("127.0.0.1:0")
             .and_then(|free| free.local_addr())
             .expect("a port is free");
@@ -59,6 +70,18 @@ impl Prometheus {
 
     /// The samples of an instant query, as labels and value.
     fn query(&self, query: &str) -> Vec<(serde_json::Value, f64)> {
+        let number = |value: &serde_json::Value| value.as_str().and_then(|text| text.parse().ok());
+        let samples = self.result(query, None).into_iter().map(|sample| {
+            (
+                sample["metric"].clone(),
+                number(&sample["value"][1]).unwrap_or(f64::NAN),
+            )
+        });
+        samples.collect()
+    }
+
+    /// The result of an instant query at a time, or now; nothing as long as the server does not answer.
+    fn result(&self, query: &str, time: Option<&str>) -> Vec<serde_json::Value> {
         let mut encoded = String::new();
         for byte in query.bytes() {
             let _ = write!(encoded, "%{byte:02X}");
@@ -66,23 +89,12 @@ impl Prometheus {
         if std::net::TcpStream::connect(self.address).is_err() {
             return Vec::new();
         }
-        let (_, body) = get(self.address, &format!("/api/v1/query?query={encoded}"), &[]);
+        let time = time.map(|time| format!("&time={time}")).unwrap_or_default();
+        let (_, body) = get(self.address, &format!("/api/v1/query?query={encoded}{time}"), &[]);
         let Ok(answer) = serde_json::from_slice::<serde_json::Value>(&body) else {
             return Vec::new();
         };
-        let samples = answer["data"]["result"].as_array().cloned().unwrap_or_default();
-        samples
-            .into_iter()
-            .map(|sample| {
-                (
-                    sample["metric"].clone(),
-                    sample["value"][1]
-                        .as_str()
-                        .and_then(|v| v.parse().ok())
-                        .unwrap_or(f64::NAN),
-                )
-            })
-            .collect()
+        answer["data"]["result"].as_array().cloned().unwrap_or_default()
     }
 
     fn wait_for(
@@ -173,5 +185,166 @@ fn prometheus_takes_every_line_of_the_demo() {
     prometheus.wait_for(
         "histogram_quantile(0.99, rate(rocewatch_sampled_utilization_ratio_bucket[10s]))",
         |samples| samples.len() == 16 && samples.iter().all(|(_, quantile)| (0.0..=1.0).contains(quantile)),
+    );
+}
+
+/// What the daemon archived is what PromQL finds, sample by sample, under the names that a scrape gives them.
+#[test]
+#[ignore = "needs Debian's prometheus: ./x test"]
+fn prometheus_reads_the_archive() {
+    let state = tempfile::tempdir().expect("a temporary folder can be made");
+    let folder = state.path().to_str().expect("paths are text");
+    let daemon = Daemon::start(&["demo", "--ports", "2", "--speed", "60", "--state", folder]);
+    daemon.wait_until_ready();
+    daemon.wait_for("rows are archived", Duration::from_secs(60), |metrics| {
+        metrics
+            .get("rocewatch_archive_rows_total", &[])
+            .is_some_and(|rows| rows >= 3_000.0)
+    });
+    let address = daemon.address();
+    // As a site has it: external labels, and the labels of the scrape.
+    let prometheus = Prometheus::start(&format!(
+        "global: {{external_labels: {{cluster: east}}}}\nremote_read:\n- url: http://{address}/api/v1/read?cluster=east&job=rocewatch&instance=node1\n  read_recent: true\n"
+    ));
+    prometheus.wait_for("vector(1)", |samples| !samples.is_empty());
+    let page = daemon.text("/api/v1/history?since=-4m&until=-1m&port=mlx5_1&signal=bytes.rx&limit=5000");
+    let page: serde_json::Value = serde_json::from_str(&page).expect("it is JSON");
+    let series = page["series"].as_array().expect("series");
+    let whole = series
+        .iter()
+        .find(|series| series["counter"] == "rx_bytes_phy")
+        .expect("the port's bytes");
+    let points = whole["points"].as_array().expect("points");
+    assert!(points.len() > 20, "{} seconds of three minutes", points.len());
+    let time = |point: &serde_json::Value| -> jiff::Timestamp {
+        point["time"].as_str().expect("a time").parse().expect("a time")
+    };
+    let (first, last) = (time(&points[0]), time(&points[points.len() - 1]));
+    // Milliseconds, and both ends belong to it.
+    let span = last.as_millisecond() - first.as_millisecond() + 1;
+    let query = format!(
+        "rocewatch_port_bytes_total{{device=~\"mlx5_[1]\",direction=\"rx\",instance=\"node1\"}}[{span}ms]"
+    );
+    let at = |time: jiff::Timestamp| format!("{}.{:03}", time.as_second(), time.subsec_millisecond());
+    let result = prometheus.result(&query, Some(&at(last)));
+    assert_eq!(result.len(), 1, "{result:?}");
+    let labels = &result[0]["metric"];
+    assert_eq!(labels["job"], "rocewatch");
+    assert!(
+        labels.get("cluster").is_none(),
+        "Prometheus takes its external labels away: {labels}"
+    );
+    let found: Vec<(i64, f64)> = result[0]["values"]
+        .as_array()
+        .expect("values")
+        .iter()
+        .map(|value| {
+            let time = (value[0].as_f64().expect("a time") * 1e3).round();
+            #[allow(clippy::cast_possible_truncation)] // milliseconds of this century
+            let time = time as i64;
+            (
+                time,
+                value[1]
+                    .as_str()
+                    .and_then(|text| text.parse().ok())
+                    .expect("a number"),
+            )
+        })
+        .collect();
+    let right: Vec<(i64, f64)> = points
+        .iter()
+        .map(|point| {
+            (
+                time(point).as_millisecond(),
+                point["value"].as_f64().expect("a number"),
+            )
+        })
+        .collect();
+    assert_eq!(found, right);
+    // And what an operator asks: how fast it was, a minute long.
+    let rate = prometheus.result(
+        "rate(rocewatch_port_bytes_total{device=\"mlx5_1\",direction=\"rx\"}[1m])",
+        Some(&at(last)),
+    );
+    let rate: f64 = rate[0]["value"][1]
+        .as_str()
+        .and_then(|text| text.parse().ok())
+        .expect("a rate");
+    let lows = points.iter().filter_map(|point| point["low"].as_f64());
+    let highs = points.iter().filter_map(|point| point["high"].as_f64());
+    let (low, high) = (lows.fold(f64::MAX, f64::min), highs.fold(0.0, f64::max));
+    assert!((low * 0.95..=high * 1.05).contains(&rate), "{low} {rate} {high}");
+}
+
+/// The chunks that Prometheus itself makes of samples are, bit for bit, those that the daemon makes of them.
+#[test]
+#[ignore = "needs Debian's prometheus: ./x test"]
+fn chunks_are_those_of_prometheus() {
+    let daemon = Daemon::start(&["demo", "--ports", "1"]);
+    daemon.wait_until_ready();
+    let prometheus = Prometheus::scraping(daemon.address());
+    prometheus.wait_for("count_over_time(up[1m])", |samples| {
+        samples.iter().any(|(_, n)| *n >= 10.0)
+    });
+    let matcher = |name: &str, value: &str| LabelMatcher {
+        kind: MatcherType::Regex.into(),
+        name: name.to_owned(),
+        value: value.to_owned(),
+    };
+    let asked = ReadRequest {
+        queries: vec![Query {
+            start_timestamp_ms: 0,
+            end_timestamp_ms: 1 << 52,
+            matchers: vec![matcher(
+                "__name__",
+                "rocewatch_.+|scrape_duration_seconds|process_.+",
+            )],
+        }],
+        accepted_response_types: vec![ResponseType::StreamedXorChunks.into()],
+    };
+    let asked = snap::raw::Encoder::new()
+        .compress_vec(&asked.encode_to_vec())
+        .expect("it is small");
+    let (head, body) = request(prometheus.address, "POST /api/v1/read", &[], &asked);
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    let (mut chunks, mut samples) = (0, 0);
+    let mut rest = &body[..];
+    while !rest.is_empty() {
+        let length = prost::encoding::decode_varint(&mut rest).expect("a length");
+        let (sum, more) = rest.split_at(4);
+        let (message, more) = more.split_at(usize::try_from(length).expect("it is short"));
+        rest = more;
+        assert_eq!(
+            sum,
+            crc32c::crc32c(message).to_be_bytes(),
+            "Prometheus has the same checksum"
+        );
+        let response = ChunkedReadResponse::decode(message).expect("it is a response");
+        for chunk in response
+            .chunked_series
+            .into_iter()
+            .flat_map(|series| series.chunks)
+        {
+            let read = reader::read(&chunk.data);
+            let mut made = xor::XorChunk::new();
+            for (time, bits) in &read {
+                made.push(*time, f64::from_bits(*bits));
+            }
+            assert_eq!((chunk.min_time_ms, chunk.max_time_ms), made.times());
+            // Where the last number ended with a byte, Prometheus has begun the next one.
+            let made = made.into_bytes();
+            let same = chunk.data.strip_prefix(&*made);
+            assert!(
+                same.is_some_and(|rest| rest.is_empty() || rest == [0]),
+                "{made:?} {:?}",
+                chunk.data
+            );
+            chunks += 1;
+            samples += read.len();
+        }
+    }
+    assert!(
+        chunks > 400 && samples > 10 * chunks / 2,
+        "{chunks} chunks of {samples} samples"
     );
 }

@@ -20,6 +20,9 @@ const USUAL_LIMIT: u64 = 10_000;
 /// Values of a page at most: some 10 MB of JSON.
 const MOST_LIMIT: u64 = 100_000;
 
+/// Nanoseconds in which there is a row before, of all that is read more often than once a minute.
+const BEFORE: u64 = 60 * SECOND;
+
 /// The parameters, as those of `rocewatch history`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -185,7 +188,7 @@ fn look_up(
         source: found.track.source,
         columns: &columns,
         // What happened since the row before: pages put together are the answer in one.
-        from: span.from.saturating_sub_unsigned(step.get()),
+        from: span.from.saturating_sub_unsigned(step.get().max(BEFORE)),
         to: span.to.saturating_sub(1),
     };
     let (mut stepped, damages) = archive.stepped(&query, step);

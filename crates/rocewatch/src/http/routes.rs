@@ -167,8 +167,8 @@ async fn follow_events(
     stream::answer(Arc::clone(&app.agent), &app.streams, app.clock, &uri, &headers)
 }
 
-async fn remote_read(State(app): State<Arc<App>>, body: Body) -> Result<Response, Refusal> {
-    read::answer(app.look_ups()?, body).await
+async fn remote_read(State(app): State<Arc<App>>, uri: Uri, body: Body) -> Result<Response, Refusal> {
+    read::answer(app.look_ups()?, &uri, body).await
 }
 
 async fn landing(State(app): State<Arc<App>>) -> Html<String> {

@@ -24,7 +24,7 @@ const STALE: i64 = 5_000;
 const ENDED: u64 = 0x7ff0_0000_0000_0002;
 
 /// The labels of a series by name, `__name__` first. As in Prometheus, one without a value is left out.
-pub(crate) type Labels = Vec<Label>;
+pub(crate) type Labels = Vec<(Cow<'static, str>, Cow<'static, str>)>;
 
 /// A value at a time, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ struct Group {
     source: SourceKind,
     /// What they say depends on what went before, since the agent started.
     remembers: bool,
-    members: Vec<Member>,
+    engines: Vec<Counters>,
 }
 
 /// A port under one name, with one driver. A change of either makes other series.
@@ -68,19 +68,18 @@ struct Identity {
     driver: String,
 }
 
-struct Member {
-    /// Where it stands among the series.
-    series: usize,
-    value: Value,
-    /// The counters that it takes.
+/// Counters that one engine is given.
+struct Counters {
     schema: Arc<Schema>,
+    /// What is asked of it: which series that is, and its value.
+    series: Vec<(usize, Value)>,
 }
 
 #[derive(Clone, Copy)]
 enum Value {
     Signal(Slot),
-    /// The only counter, as it was read.
-    Raw,
+    /// The counter in this column, as it was read.
+    Raw(usize),
 }
 
 /// A series that a port has.
@@ -92,11 +91,11 @@ struct Candidate {
 }
 
 impl Selection {
-    /// All series of the archive that are wanted.
-    pub(crate) fn of(archive: &Archive, wanted: impl Fn(&Labels) -> bool) -> Self {
+    /// All series of the archive that are wanted. Each has the labels `more` beside its own.
+    pub(crate) fn of(archive: &Archive, more: &Labels, wanted: impl Fn(&Labels) -> bool) -> Self {
         let mut found = Vec::new();
         for (identity, schemas) in ports(archive) {
-            let candidates = candidates(&identity, &schemas).into_iter();
+            let candidates = candidates(&identity, &schemas, more).into_iter();
             let wanted: Vec<_> = candidates.filter(|candidate| wanted(&candidate.labels)).collect();
             found.push((identity, schemas, wanted));
         }
@@ -117,7 +116,7 @@ impl Selection {
         let mut damages = Vec::new();
         let mut courses = vec![Course::default(); self.series.len()];
         for group in &self.groups {
-            let mut engines: Vec<_> = group.members.iter().map(Engine::new).collect();
+            let mut engines: Vec<_> = group.engines.iter().map(Engine::new).collect();
             let columns = group.columns();
             let query = Query {
                 port: &group.identity.port,
@@ -151,14 +150,16 @@ fn show(
     listener.go_on()?;
     let span = (span.from.div_euclid(MILLISECOND), span.to.div_euclid(MILLISECOND));
     for engine in engines {
-        let series = engine.member.series;
         engine.look_at(rows);
         for (at, time) in rows.times.iter().enumerate() {
-            let value = engine.row(rows, at);
-            let samples = courses[series].next(time.wall.div_euclid(MILLISECOND), value);
-            for sample in samples.into_iter().flatten() {
-                if (span.0..=span.1).contains(&sample.time) {
-                    listener.sample(series, sample)?;
+            engine.row(rows, at);
+            for (series, value) in &engine.counters.series {
+                let value = engine.value(*value);
+                let samples = courses[*series].next(time.wall.div_euclid(MILLISECOND), value);
+                for sample in samples.into_iter().flatten() {
+                    if (span.0..=span.1).contains(&sample.time) {
+                        listener.sample(*series, sample)?;
+                    }
                 }
             }
         }
@@ -192,7 +193,11 @@ fn ports(archive: &Archive) -> Vec<(Identity, BTreeMap<SourceKind, Arc<Schema>>)
 }
 
 /// Every series that a port with these counters has.
-fn candidates(identity: &Identity, schemas: &BTreeMap<SourceKind, Arc<Schema>>) -> Vec<Candidate> {
+fn candidates(
+    identity: &Identity,
+    schemas: &BTreeMap<SourceKind, Arc<Schema>>,
+    more: &Labels,
+) -> Vec<Candidate> {
     let signals = settled(schemas.values());
     let mut found = Vec::new();
     for family in catalog::FAMILIES
@@ -203,7 +208,7 @@ fn candidates(identity: &Identity, schemas: &BTreeMap<SourceKind, Arc<Schema>>) 
             let labels = naming::signal_labels(family, slot.signal, slot.index);
             if let (Some(labels), Some((source, columns))) = (labels, signals.origin(at)) {
                 found.push(Candidate {
-                    labels: identity.labels(family, labels),
+                    labels: identity.labels(family, labels, more),
                     source,
                     value: Value::Signal(*slot),
                     columns: columns.to_vec(),
@@ -214,9 +219,9 @@ fn candidates(identity: &Identity, schemas: &BTreeMap<SourceKind, Arc<Schema>>) 
         for (source, at, column) in naming::raw_columns(family, schema_of, |_| true) {
             let counter = ("counter", Cow::Owned(column.name.to_string()));
             found.push(Candidate {
-                labels: identity.labels(family, vec![counter]),
+                labels: identity.labels(family, vec![counter], more),
                 source,
-                value: Value::Raw,
+                value: Value::Raw(at),
                 columns: vec![at],
             });
         }
@@ -243,27 +248,36 @@ fn groups(
     candidates: Vec<Candidate>,
     series: &[Labels],
 ) -> Vec<Group> {
-    let mut found: BTreeMap<(SourceKind, bool), Vec<Member>> = BTreeMap::new();
+    let mut found: BTreeMap<(SourceKind, bool), Vec<Counters>> = BTreeMap::new();
     for candidate in candidates {
         let Ok(at) = series.binary_search(&candidate.labels) else {
             continue;
         };
         let all = &schemas[&candidate.source];
-        let remembers = candidate.remembers(all);
-        found
-            .entry((candidate.source, remembers))
-            .or_default()
-            .push(Member {
-                series: at,
-                value: candidate.value,
-                schema: candidate.schema(identity, all),
+        let engines = found
+            .entry((candidate.source, candidate.remembers(all)))
+            .or_default();
+        let asked = (at, candidate.value);
+        if !candidate.needs_all(all) {
+            let schema = candidate.schema(identity, all);
+            engines.push(Counters {
+                schema,
+                series: vec![asked],
             });
+        } else if let Some(known) = engines.iter_mut().find(|known| Arc::ptr_eq(&known.schema, all)) {
+            known.series.push(asked);
+        } else {
+            engines.push(Counters {
+                schema: Arc::clone(all),
+                series: vec![asked],
+            });
+        }
     }
-    let groups = found.into_iter().map(|((source, remembers), members)| Group {
+    let groups = found.into_iter().map(|((source, remembers), engines)| Group {
         identity: identity.clone(),
         source,
         remembers,
-        members,
+        engines,
     });
     groups.collect()
 }
@@ -289,14 +303,18 @@ impl Identity {
         Schema::new(self.port.clone(), &self.driver, source, names)
     }
 
-    fn labels(&self, family: &Family, more: Vec<Label>) -> Labels {
-        let mut labels: Labels = vec![
+    fn labels(&self, family: &Family, own: Vec<Label>, more: &Labels) -> Labels {
+        let mut labels = vec![
             ("__name__", Cow::Owned(family.exposed_name())),
             ("device", Cow::Owned(self.device.clone())),
             ("port", Cow::Owned(self.port.number.to_string())),
             ("netdev", Cow::Owned(self.netdev.clone().unwrap_or_default())),
         ];
-        labels.extend(more);
+        labels.extend(own);
+        let labels = labels
+            .into_iter()
+            .map(|(name, value)| (Cow::Borrowed(name), value));
+        let mut labels: Labels = labels.chain(more.iter().cloned()).collect();
         labels.retain(|(_, value)| !value.is_empty());
         labels.sort_unstable();
         labels
@@ -320,11 +338,14 @@ impl Candidate {
         })
     }
 
-    /// The counters that it takes. Whether one that fell has wrapped is told by the others of its source.
-    fn schema(&self, identity: &Identity, all: &Arc<Schema>) -> Arc<Schema> {
-        if self.remembers(all) && self.wraps(all) {
-            return Arc::clone(all);
-        }
+    /// True if its engine takes all counters of the source: whether one that fell has wrapped is told by the others. What
+    /// is shown as it was read asks any engine.
+    fn needs_all(&self, schema: &Schema) -> bool {
+        matches!(self.value, Value::Raw(_)) || self.wraps(schema)
+    }
+
+    /// Its counters alone.
+    fn schema(&self, identity: &Identity, all: &Schema) -> Arc<Schema> {
         let names = self
             .columns
             .iter()
@@ -336,15 +357,33 @@ impl Candidate {
 impl Group {
     /// Names of all counters that are read.
     fn columns(&self) -> Vec<&str> {
-        let columns = self.members.iter().flat_map(|member| &member.schema.columns);
-        let names: BTreeSet<&str> = columns.map(|column| &*column.name).collect();
+        let columns = self.engines.iter().flat_map(Counters::read);
+        let names: BTreeSet<&str> = columns.collect();
         names.into_iter().collect()
     }
 }
 
-/// What makes a series' values of rows.
+impl Counters {
+    /// Names of the counters that are read: what is shown as it was read needs no others.
+    fn read(&self) -> impl Iterator<Item = &str> {
+        let raw = self
+            .series
+            .iter()
+            .all(|(_, value)| matches!(value, Value::Raw(_)));
+        let shown = move |at: usize| {
+            let is_it = |(_, value): &(usize, Value)| matches!(value, Value::Raw(column) if *column == at);
+            !raw || self.series.iter().any(is_it)
+        };
+        let columns = self.schema.columns.iter().enumerate();
+        columns
+            .filter(move |(at, _)| shown(*at))
+            .map(|(_, column)| &*column.name)
+    }
+}
+
+/// What makes values of rows.
 struct Engine<'a> {
-    member: &'a Member,
+    counters: &'a Counters,
     /// Of one run of the agent, as the live one.
     signals: PortSignals,
     epoch: Option<Epoch>,
@@ -354,10 +393,10 @@ struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(member: &'a Member) -> Self {
+    fn new(counters: &'a Counters) -> Self {
         Self {
-            member,
-            signals: settled([&member.schema]),
+            counters,
+            signals: settled([&counters.schema]),
             epoch: None,
             places: Vec::new(),
             row: Vec::new(),
@@ -367,34 +406,38 @@ impl<'a> Engine<'a> {
     /// Rows that [`Engine::row`] is going to take.
     fn look_at(&mut self, rows: &Rows) {
         if self.epoch.is_some_and(|epoch| epoch != rows.epoch) {
-            self.signals = settled([&self.member.schema]);
+            self.signals = settled([&self.counters.schema]);
         }
         self.epoch = Some(rows.epoch);
-        let columns = &self.member.schema.columns;
         let place = |name: &str| {
             let is_it = |values: &archive::Values| *rows.track.columns[values.column].name == *name;
             rows.columns.iter().position(is_it)
         };
-        self.places = columns.iter().map(|column| place(&column.name)).collect();
+        let columns = self.counters.schema.columns.iter();
+        self.places = columns.map(|column| place(&column.name)).collect();
     }
 
-    /// The value after this row.
-    fn row(&mut self, rows: &Rows, at: usize) -> Option<f64> {
+    /// Takes in a row.
+    fn row(&mut self, rows: &Rows, at: usize) {
         self.row.clear();
         let cells = self
             .places
             .iter()
             .map(|place| place.map_or(ABSENT, |place| rows.columns[place].values[at]));
         self.row.extend(cells);
-        let source = self.member.schema.source;
-        self.signals.row(source, rows.times[at].window, &self.row);
-        let number = match self.member.value {
+        self.signals
+            .row(self.counters.schema.source, rows.times[at].window, &self.row);
+    }
+
+    /// A value after the last row.
+    fn value(&self, value: Value) -> Option<f64> {
+        let number = match value {
             Value::Signal(slot) => {
                 let read = self.signals.reading(slot.signal, slot.index)?;
                 Number::Scaled(read, slot.scale)
             }
-            Value::Raw => {
-                let read = *self.signals.raw(source)?.1.first()?;
+            Value::Raw(column) => {
+                let read = *self.signals.raw(self.counters.schema.source)?.1.get(column)?;
                 Number::count(Some(read).filter(|read| *read != ABSENT)?)
             }
         };

@@ -1,10 +1,10 @@
 //! What the archive has, in the two encodings.
 
-use super::Query;
 use super::messages::{
     Chunk, ChunkedReadResponse, ChunkedSeries, Encoding, Label, QueryResult, ReadResponse, Sample, TimeSeries,
 };
 use super::xor::{FULL, XorChunk};
+use super::{Query, Request};
 use crate::http::look_ups::Patience;
 use crate::http::refusal::Refusal;
 use crate::http::sending::PIECE;
@@ -36,13 +36,13 @@ impl<'a> Samples<'a> {
     /// The packed answer to the queries.
     pub(super) fn of(
         archive: &Archive,
-        queries: &[Query],
+        request: &Request,
         patience: &'a Patience,
     ) -> Result<Vec<u8>, Refusal> {
         let mut left = MOST_SAMPLES;
         let mut results = Vec::new();
-        for query in queries {
-            let selection = query.select(archive);
+        for query in &request.queries {
+            let selection = query.select(archive, &request.labels);
             let mut found = Self {
                 patience,
                 left,
@@ -116,7 +116,7 @@ impl<'a> Chunks<'a> {
     /// The frames of the answer, in the order in which Prometheus wants them: by query, by series, by time.
     pub(super) fn of(
         archive: &Archive,
-        queries: &[Query],
+        request: &Request,
         patience: &'a Patience,
     ) -> Result<impl Iterator<Item = Bytes> + Send + use<>, Refusal> {
         let mut left = Left {
@@ -124,8 +124,8 @@ impl<'a> Chunks<'a> {
             bytes: MOST_CHUNK_BYTES,
         };
         let mut answers = Vec::new();
-        for (index, query) in (0..).zip(queries) {
-            let selection = query.select(archive);
+        for (index, query) in (0..).zip(&request.queries) {
+            let selection = query.select(archive, &request.labels);
             let growing = || Growing {
                 full: Vec::new(),
                 last: XorChunk::new(),
@@ -240,11 +240,11 @@ fn frame(message: &[u8]) -> Bytes {
 }
 
 fn sent(labels: &Labels) -> Vec<Label> {
-    let label = |(name, value): &crate::metrics::naming::Label| Label {
-        name: (*name).to_owned(),
+    let sent = labels.iter().map(|(name, value)| Label {
+        name: name.to_string(),
         value: value.to_string(),
-    };
-    labels.iter().map(label).collect()
+    });
+    sent.collect()
 }
 
 fn too_many(most: usize) -> Refusal {
@@ -254,8 +254,8 @@ fn too_many(most: usize) -> Refusal {
 }
 
 impl Query {
-    fn select(&self, archive: &Archive) -> Selection {
-        Selection::of(archive, |labels| {
+    fn select(&self, archive: &Archive, more: &Labels) -> Selection {
+        Selection::of(archive, more, |labels| {
             self.matchers.iter().all(|matcher| matcher.takes(labels))
         })
     }

@@ -83,8 +83,11 @@ mod tests {
 
     fn takes(kind: MatcherType, name: &str, value: &str) -> bool {
         let labels = vec![
-            ("__name__", Cow::Borrowed("rocewatch_cnp_sent_total")),
-            ("device", Cow::Borrowed("mlx5_1")),
+            (
+                Cow::Borrowed("__name__"),
+                Cow::Borrowed("rocewatch_cnp_sent_total"),
+            ),
+            (Cow::Borrowed("device"), Cow::Borrowed("mlx5_1")),
         ];
         let matcher = LabelMatcher {
             kind: kind.into(),

@@ -1,7 +1,7 @@
 //! `/api/v1/read`: Prometheus' remote read, so that PromQL reaches what the archive has.
 //!
 //! Prometheus asks for a time and for matchers, and takes what it is given for its own: names, labels and units are those
-//! of `/metrics`. It adds and strips its external labels by itself.
+//! of `/metrics`.
 
 mod answer;
 pub(crate) mod matcher;
@@ -10,13 +10,15 @@ pub(crate) mod messages;
 mod reader;
 pub(crate) mod xor;
 
+use super::asked;
 use super::look_ups::LookUps;
 use super::refusal::Refusal;
 use super::sending;
+use crate::past::families::Labels;
 use answer::{Chunks, Samples};
 use axum::body::{Body, to_bytes};
-use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
 use matcher::Matcher;
 use messages::{ReadRequest, ResponseType};
@@ -31,9 +33,14 @@ const MOST_QUERIES: usize = 64;
 /// Matchers of a request, each of which may be an expression.
 const MOST_MATCHERS: usize = 256;
 
+/// Labels that are added to every series.
+const MOST_LABELS: usize = 16;
+
 /// A request, understood.
 #[derive(Debug)]
 pub(crate) struct Request {
+    /// What every series has beside its own labels.
+    labels: Labels,
     queries: Vec<Query>,
     kind: ResponseType,
 }
@@ -47,18 +54,18 @@ struct Query {
 }
 
 /// Answers a request.
-pub(super) async fn answer(look_ups: &LookUps, body: Body) -> Result<Response, Refusal> {
+pub(super) async fn answer(look_ups: &LookUps, uri: &Uri, body: Body) -> Result<Response, Refusal> {
     let body = tokio::time::timeout(look_ups.limit(), to_bytes(body, MOST_PACKED)).await;
     let body = body.map_err(|_| Refusal::too_slow())?.map_err(|_| {
         Refusal::too_large(format!(
             "a request is at most {MOST_PACKED} bytes, packed: ask for fewer series at once"
         ))
     })?;
-    let request = Request::parse(&body)?;
+    let request = Request::parse(uri, &body)?;
     match request.kind {
         ResponseType::Samples => {
             let (body, place) = look_ups
-                .find(move |archive, patience| Samples::of(archive, &request.queries, patience))
+                .find(move |archive, patience| Samples::of(archive, &request, patience))
                 .await?;
             let mut response = Response::new(sending::body_of(body, place));
             let headers = response.headers_mut();
@@ -68,7 +75,7 @@ pub(super) async fn answer(look_ups: &LookUps, body: Body) -> Result<Response, R
         }
         ResponseType::StreamedXorChunks => {
             let (frames, place) = look_ups
-                .find(move |archive, patience| Chunks::of(archive, &request.queries, patience))
+                .find(move |archive, patience| Chunks::of(archive, &request, patience))
                 .await?;
             let mut response = Response::new(sending::body(frames, place));
             let kind = "application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse";
@@ -82,7 +89,7 @@ pub(super) async fn answer(look_ups: &LookUps, body: Body) -> Result<Response, R
 
 impl Request {
     /// Understands a request.
-    pub(crate) fn parse(packed: &[u8]) -> Result<Self, Refusal> {
+    pub(crate) fn parse(uri: &Uri, packed: &[u8]) -> Result<Self, Refusal> {
         let wrong = |what: &str| {
             Refusal::bad_request(format!(
                 "{what}: this path is for the remote_read of Prometheus, which sends a prometheus.ReadRequest packed by snappy"
@@ -99,10 +106,10 @@ impl Request {
             .decompress_vec(packed)
             .map_err(|_| wrong("the body is not packed by snappy"))?;
         let request = ReadRequest::decode(&*unpacked).map_err(|_| wrong("the body is no such message"))?;
-        Self::understand(&request)
+        Self::understand(labels(uri)?, &request)
     }
 
-    fn understand(request: &ReadRequest) -> Result<Self, Refusal> {
+    fn understand(labels: Labels, request: &ReadRequest) -> Result<Self, Refusal> {
         let matchers: usize = request.queries.iter().map(|query| query.matchers.len()).sum();
         if request.queries.len() > MOST_QUERIES || matchers > MOST_MATCHERS {
             return Err(Refusal::too_large(format!(
@@ -125,8 +132,50 @@ impl Request {
             .iter()
             .map(Query::understand)
             .collect::<Result<_, _>>()?;
-        Ok(Self { queries, kind })
+        Ok(Self {
+            labels,
+            queries,
+            kind,
+        })
     }
+}
+
+/// The parameters are labels that every series gets: what a scrape adds, `job` and `instance`, and what Prometheus asks for
+/// where it has external labels. So the archive continues what was scraped.
+fn labels(uri: &Uri) -> Result<Labels, Refusal> {
+    let labels: Vec<(String, String)> = asked::parameters(uri)?;
+    let is_name = |name: &str| {
+        let mut letters = name.chars();
+        letters
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+            && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    };
+    let ours = |name: &str| {
+        let families = catalog::FAMILIES.iter();
+        name == "__name__"
+            || families
+                .flat_map(|family| family.labels)
+                .any(|label| *label == name)
+    };
+    for (at, (name, _)) in labels.iter().enumerate() {
+        let twice = labels[..at].iter().any(|(other, _)| other == name);
+        if !is_name(name) || ours(name) || twice {
+            return Err(Refusal::bad_request(format!(
+                "{name:?}: the parameters are labels that every series gets beside its own, as in ?job=rocewatch&instance=node1, \
+                 each once"
+            )));
+        }
+    }
+    if labels.len() > MOST_LABELS {
+        return Err(Refusal::bad_request(format!(
+            "at most {MOST_LABELS} labels can be added"
+        )));
+    }
+    Ok(labels
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect())
 }
 
 impl Query {
