@@ -26,5 +26,6 @@ daemon! {
     "../../crates/rocewatch/src/http/mod.rs" http,
     "../../crates/rocewatch/src/incident.rs" incident,
     "../../crates/rocewatch/src/metrics/mod.rs" metrics,
+    "../../crates/rocewatch/src/past/mod.rs" past,
     "../../crates/rocewatch/src/service.rs" service,
 }

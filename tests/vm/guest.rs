@@ -22,6 +22,8 @@ mod errnos;
 mod faults;
 #[path = "guest/hotplug.rs"]
 mod hotplug;
+#[path = "guest/incidents.rs"]
+mod incidents;
 #[path = "guest/listing.rs"]
 mod listing;
 #[path = "guest/names.rs"]

@@ -75,6 +75,12 @@ impl Archive {
         Self::one_file(&Folder::new(path.parent().unwrap_or(path)), name)
     }
 
+    /// Where the pin of this id is, in the archive in `folder`. A copy of it can be opened by itself.
+    #[must_use]
+    pub fn pin_path(folder: &Path, id: &str) -> std::path::PathBuf {
+        folder.join(layout::pin(id))
+    }
+
     /// Opens a pin of the archive in `folder`.
     ///
     /// # Errors

@@ -24,6 +24,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// Where the packaged daemon keeps its archive.
+const ARCHIVE: &str = "/var/lib/rocewatch/archive";
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -41,6 +44,13 @@ pub(crate) enum Command {
     Capture(Capture),
     /// Tell what happened: what was unlike the hour before, or every value, from the archive that the daemon keeps.
     History(History),
+    /// List what happened: PFC storms, CNP spikes, links that flapped, and all else that the detectors saw.
+    Events(Events),
+    /// List the incidents whose full-rate rows are kept.
+    Incidents(Incidents),
+    /// Show all there is to say of an incident on one page, or copy it into a file.
+    #[command(subcommand)]
+    Incident(Incident),
     /// Tell what a counter, a signal or a metric means, for every driver that has it.
     Explain(Explain),
     /// Check a configuration file and name every mistake in it.
@@ -221,7 +231,73 @@ pub(crate) struct History {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = HistoryFormat::Table)]
     pub(crate) format: HistoryFormat,
     /// The archive: DIR/archive of the daemon's --state DIR, or a copy of it.
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/rocewatch/archive")]
+    #[arg(long, value_name = "DIR", default_value = ARCHIVE)]
+    pub(crate) archive: PathBuf,
+}
+
+/// Options of `events`.
+#[derive(Debug, Args)]
+pub(crate) struct Events {
+    /// That went on at this time or later, as in 03:12, "yesterday 03:12", -2h or RFC 3339.
+    #[arg(long, value_name = "TIME", default_value = "-24h", allow_hyphen_values = true)]
+    pub(crate) since: String,
+    /// That had begun by this time.
+    #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
+    pub(crate) until: String,
+    /// Of this port alone: RDMA device or netdev.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<String>,
+    /// Of this kind alone, as in pfc_storm.
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(signals::detect::EventKind::ALL.map(signals::detect::EventKind::as_str)))]
+    pub(crate) kind: Option<String>,
+    /// Print JSON for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The archive: DIR/archive of the daemon's --state DIR, or a copy of it.
+    #[arg(long, value_name = "DIR", default_value = ARCHIVE)]
+    pub(crate) archive: PathBuf,
+}
+
+/// Options of `incidents`.
+#[derive(Debug, Args)]
+pub(crate) struct Incidents {
+    /// Print JSON for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The archive: DIR/archive of the daemon's --state DIR, or a copy of it.
+    #[arg(long, value_name = "DIR", default_value = ARCHIVE)]
+    pub(crate) archive: PathBuf,
+}
+
+/// What to do with an incident.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Incident {
+    /// Tell on one page what happened: verdict, timeline, what moved first, what each port did.
+    Show {
+        #[command(flatten)]
+        which: IncidentFile,
+        /// Print JSON for programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Copy it into one file, which `incident show FILE` reads on any machine.
+    Export {
+        #[command(flatten)]
+        which: IncidentFile,
+        /// The file to write. It must not be there yet.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// An incident.
+#[derive(Debug, Args)]
+pub(crate) struct IncidentFile {
+    /// As `incidents` lists it, `last`, or a file that was exported.
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// The archive: DIR/archive of the daemon's --state DIR, or a copy of it.
+    #[arg(long, value_name = "DIR", default_value = ARCHIVE)]
     pub(crate) archive: PathBuf,
 }
 

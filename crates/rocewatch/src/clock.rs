@@ -48,6 +48,11 @@ impl Clock {
         Duration::from_nanos(due.saturating_sub(self.now()) / u64::from(self.speed))
     }
 
+    /// What a span of real time is on this clock: how long the kernel or a thread may take does not grow with its speed.
+    pub(crate) fn real(&self, span: Duration) -> u64 {
+        nanos(span).saturating_mul(self.speed.into())
+    }
+
     /// The wall time at which the clock read zero.
     pub(crate) fn started_at(&self) -> SystemTime {
         self.zero_wall

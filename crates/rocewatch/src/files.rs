@@ -15,6 +15,24 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     std::fs::read_to_string(path)
 }
 
+/// A file's bytes.
+#[allow(clippy::disallowed_methods)] // this is the place
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    std::fs::read(path)
+}
+
+/// True if there is a file.
+pub(crate) fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Writes a file that must not be there yet.
+#[allow(clippy::disallowed_methods, clippy::disallowed_types)] // this is the place
+pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<()> {
+    use io::Write as _;
+    std::fs::File::create_new(path)?.write_all(content)
+}
+
 /// Writes a file anew.
 #[allow(clippy::disallowed_methods)] // this is the place
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {

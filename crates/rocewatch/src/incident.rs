@@ -22,13 +22,16 @@ pub(crate) struct IncidentRecord {
     pub(crate) version: String,
     /// What opened it, and what opened while its rows were collected, in the order in which it was noticed.
     pub(crate) events: Vec<EventRecord>,
+    /// What had ended shortly before: not all of the minute before was usual.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) earlier: Vec<EventRecord>,
     /// The ports with their settings as they were then: as `/api/v1/ports` gives them.
     pub(crate) ports: serde_json::Value,
 }
 
 impl IncidentRecord {
     /// An incident that begins with this event.
-    pub(crate) fn opened(first: &EventRecord, ports: serde_json::Value) -> Self {
+    pub(crate) fn opened(first: &EventRecord, earlier: Vec<EventRecord>, ports: serde_json::Value) -> Self {
         let time = jiff::Timestamp::from_nanosecond(first.began.into()).unwrap_or_default();
         let device = first.subject.device.as_deref().unwrap_or("node");
         let id = format!("{}-{}-{device}", time.strftime("%Y%m%dT%H%M%SZ"), first.event);
@@ -45,6 +48,7 @@ impl IncidentRecord {
             node: crate::files::node_name(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             events: Vec::new(),
+            earlier,
             ports,
         }
     }

@@ -13,7 +13,9 @@ mod incident;
 mod logging;
 mod metrics;
 mod past;
+mod report;
 mod service;
+mod shown;
 
 use std::process::ExitCode;
 

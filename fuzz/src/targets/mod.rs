@@ -10,6 +10,8 @@ pub mod http;
 pub mod netlink;
 pub mod number;
 pub mod pattern;
+pub mod query;
 pub mod rdma;
+pub mod read;
 pub mod settings;
 pub mod sysfs;

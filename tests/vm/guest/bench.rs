@@ -3,6 +3,7 @@
 use super::support::{self, Daemon, Metrics};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -122,8 +123,17 @@ pub(crate) fn daemon() -> Daemon {
 
 /// A daemon with this configuration, ready.
 pub(crate) fn daemon_with(config: &str) -> Daemon {
+    start(config, &[])
+}
+
+/// The same, that keeps its history in a folder.
+pub(crate) fn daemon_at(config: &str, state: &Path) -> Daemon {
+    start(config, &["--state", state.to_str().expect("it is text")])
+}
+
+fn start(config: &str, options: &[&str]) -> Daemon {
     std::fs::write("/tmp/rocewatch.toml", config).expect("/tmp is writable");
-    let daemon = Daemon::start(&["run", "--config", "/tmp/rocewatch.toml"]);
+    let daemon = Daemon::start(&[&["run", "--config", "/tmp/rocewatch.toml"], options].concat());
     daemon.wait_until_ready();
     daemon
 }

@@ -207,7 +207,7 @@ impl Work {
         }
         self.told = newest;
         let describe = self.describe;
-        let describe = || describe(&world);
+        let describe = || (describe(&world), world.events().lately(self.clock.wall()));
         let mut events = Vec::new();
         for change in &changes {
             events.push(self.incidents.take(change, now, describe));

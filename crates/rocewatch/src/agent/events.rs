@@ -1,6 +1,7 @@
 //! What has happened lately, for whoever wants to know: metrics, archive, API, stream, notifications.
 
 use crate::event::{EventRecord, Subject};
+use crate::incident::BEFORE;
 use signals::detect::{EventChange, EventKind};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -74,6 +75,14 @@ impl EventLog {
     /// What goes on now.
     pub(crate) fn open(&self) -> &[Arc<EventRecord>] {
         &self.open
+    }
+
+    /// Events that went on in the minute before `wall`, nanoseconds since 1970, and have ended.
+    pub(super) fn lately(&self, wall: i64) -> Vec<EventRecord> {
+        let begin = wall.saturating_sub_unsigned(BEFORE);
+        let events = self.changes.iter().map(|change| &*change.event);
+        let ended = events.filter(|event| event.ended.is_some_and(|ended| ended >= begin));
+        ended.cloned().collect()
     }
 
     /// Counts, one of each kind, subject, direction and priority that there was.

@@ -7,8 +7,8 @@ use crate::incident::{AFTER, BEFORE, IncidentRecord};
 use archive::{FullRate, PinError, Writer};
 use std::collections::BTreeMap;
 
-/// The same thing on the same port is no further incident for so long, nanoseconds: a link that flaps all night must
-/// not push out what came before it.
+/// What repeats on a port, or is less than critical, is no further incident of that port for so long, nanoseconds: a link
+/// that flaps all night must not push out what came before it.
 const QUIET: u64 = 600_000_000_000;
 /// Tracks that closed lately, whose rows are still in memory; more are not kept.
 const MOST_CLOSED: usize = 16;
@@ -19,8 +19,8 @@ pub(super) struct Incidents {
     current: Option<Collecting>,
     /// The incident of each event that is open.
     of_open: BTreeMap<String, String>,
-    /// When what opened an incident last: kind and port.
-    opened: BTreeMap<(String, Option<String>), u64>,
+    /// When an incident was opened last, by port and kind.
+    opened: BTreeMap<(Option<String>, String), u64>,
     closed: Vec<(u64, Track)>,
 }
 
@@ -34,12 +34,13 @@ struct Collecting {
 }
 
 impl Incidents {
-    /// Takes in a change; gives the event as it is to be kept. `describe` gives the ports with their settings.
+    /// Takes in a change; gives the event as it is to be kept. `describe` gives the ports
+    /// with their settings, and the events that went on just before.
     pub(super) fn take(
         &mut self,
         change: &Change,
         now: u64,
-        describe: impl FnOnce() -> serde_json::Value,
+        describe: impl FnOnce() -> (serde_json::Value, Vec<EventRecord>),
     ) -> EventRecord {
         let event = &change.event;
         let incident = if change.is_opening() {
@@ -64,19 +65,24 @@ impl Incidents {
         &mut self,
         event: &EventRecord,
         now: u64,
-        describe: impl FnOnce() -> serde_json::Value,
+        describe: impl FnOnce() -> (serde_json::Value, Vec<EventRecord>),
     ) -> Option<String> {
         if self.current.is_none() {
-            let subject = (event.event.clone(), event.subject.port_id.clone());
-            let lately = |opened: &u64| now.saturating_sub(*opened) < QUIET;
+            self.opened
+                .retain(|_, opened| now.saturating_sub(*opened) < QUIET);
+            let port = &event.subject.port_id;
+            let repeated = self
+                .opened
+                .keys()
+                .any(|(of, kind)| of == port && (*kind == event.event || event.severity != "critical"));
             // What is only to be known is part of an incident, and opens none.
-            if event.severity == "info" || self.opened.get(&subject).is_some_and(lately) {
+            if repeated || event.severity == "info" {
                 return None;
             }
-            self.opened.retain(|_, opened| lately(opened));
-            self.opened.insert(subject, now);
+            self.opened.insert((port.clone(), event.event.clone()), now);
+            let (ports, earlier) = describe();
             self.current = Some(Collecting {
-                incident: IncidentRecord::opened(event, describe()),
+                incident: IncidentRecord::opened(event, earlier, ports),
                 noticed: now,
                 written: None,
             });

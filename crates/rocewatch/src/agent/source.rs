@@ -1,7 +1,7 @@
 //! One source of a port as the world sees it: its state, its track, and what is wrong with it.
 
 use super::{Health, JobId, ReadTimes, archivist};
-use crate::clock::nanos;
+use crate::clock::Clock;
 use model::{Port, Schema, SourceKind, Why};
 use ring::{Cursor, Row};
 use signals::PortSignals;
@@ -244,8 +244,8 @@ impl SourceView {
     }
 
     /// Notices, and tells, when a read hangs and when it no longer does.
-    pub(super) fn watch_stall(&mut self, port: &Port, kind: SourceKind, now: u64) {
-        let stalled = self.health.busy_for(now) > nanos(STALL);
+    pub(super) fn watch_stall(&mut self, port: &Port, kind: SourceKind, clock: Clock, now: u64) {
+        let stalled = self.health.busy_for(now) > clock.real(STALL);
         if stalled == self.stalled {
             return;
         }
@@ -289,9 +289,9 @@ impl SourceView {
     }
 
     /// True if the answer changed.
-    pub(super) fn watch_freshness(&mut self, now: u64) -> bool {
+    pub(super) fn watch_freshness(&mut self, clock: Clock, now: u64) -> bool {
         let Some(track) = &self.track else { return false };
-        let limit = nanos(STALE).max(3 * self.health.interval.load(Relaxed));
+        let limit = clock.real(STALE).max(3 * self.health.interval.load(Relaxed));
         let read = self.health.samples.load(Relaxed) > 0;
         let fresh = read && now.saturating_sub(track.last) <= limit;
         std::mem::replace(&mut self.fresh, fresh) != fresh

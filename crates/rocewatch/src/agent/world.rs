@@ -242,7 +242,7 @@ impl World {
         for view in self.ports.values_mut() {
             view.settle(now);
             for (kind, source) in &mut view.sources {
-                source.watch_stall(&view.port, *kind, now);
+                source.watch_stall(&view.port, *kind, self.clock, now);
             }
         }
         let shape = |view: &PortView| (view.signals.layouts(), view.pfc_mask());
@@ -256,7 +256,7 @@ impl World {
                     source.watch_values(&view.signals);
                     source.look_at_read_times();
                 }
-                if source.watch_freshness(now) {
+                if source.watch_freshness(self.clock, now) {
                     view.signals.set_fresh(*kind, source.fresh);
                 }
                 fastest = fastest.min(source.interval());

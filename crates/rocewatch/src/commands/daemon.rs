@@ -142,6 +142,7 @@ fn archive(
     let limits = archive::Limits {
         bytes: u64::from(wanted.max_mib) << 20,
         recorded: wanted.keep,
+        pin_bytes: u64::from(wanted.incidents_max_mib) << 20,
         ..archive::Limits::default()
     };
     let folder = state.join(ARCHIVE);

@@ -7,6 +7,7 @@ mod daemon;
 mod explain;
 mod generate;
 mod history;
+mod incidents;
 mod ports;
 
 use crate::cli::{Command, Demo, Run, Sim, Source};
@@ -33,6 +34,9 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         }
         Command::Capture(options) => capture::take(&options, clock),
         Command::History(options) => history::show(&options, clock.wall()),
+        Command::Events(options) => incidents::events(&options, clock.wall()),
+        Command::Incidents(options) => incidents::list(&options),
+        Command::Incident(what) => incidents::one(&what),
         Command::Explain(options) => explain::explain(&options.name),
         Command::Generate(what) => generate::generate(&what),
         Command::CheckConfig(options) => {

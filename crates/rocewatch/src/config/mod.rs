@@ -111,6 +111,8 @@ pub(crate) struct Archive {
     pub(crate) keep: Duration,
     /// No more than this on disk.
     pub(crate) max_mib: u32,
+    /// The same for the full-rate rows of incidents, which are kept beside it.
+    pub(crate) incidents_max_mib: u32,
 }
 
 impl Default for Archive {
@@ -118,6 +120,7 @@ impl Default for Archive {
         Self {
             keep: Duration::from_secs(7 * 24 * 60 * 60),
             max_mib: 2048,
+            incidents_max_mib: 512,
         }
     }
 }

@@ -44,9 +44,9 @@ pub(crate) struct Filter {
 /// What a client asks for, understood.
 #[derive(Debug)]
 pub(crate) struct Question {
-    span: Span,
+    pub(crate) span: Span,
     filter: Filter,
-    limit: u64,
+    pub(crate) limit: u64,
     cursor: Option<Position>,
 }
 

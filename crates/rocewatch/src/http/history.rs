@@ -43,9 +43,9 @@ struct Parameters {
 pub(crate) struct Question {
     port: Option<String>,
     signal: Option<String>,
-    span: Span,
-    step: NonZeroU64,
-    limit: u64,
+    pub(crate) span: Span,
+    pub(crate) step: NonZeroU64,
+    pub(crate) limit: u64,
 }
 
 /// Answers a request. `now` is the wall time in nanoseconds since 1970.

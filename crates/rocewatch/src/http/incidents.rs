@@ -29,8 +29,8 @@ struct Parameters {
 /// What a client asks for, understood.
 #[derive(Debug)]
 pub(crate) struct Question {
-    span: Span,
-    limit: u64,
+    pub(crate) span: Span,
+    pub(crate) limit: u64,
     /// The id of the last incident of the page before.
     cursor: Option<String>,
 }

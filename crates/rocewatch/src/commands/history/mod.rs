@@ -13,6 +13,7 @@ use archive::{Archive, OpenError, TrackSpan};
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 use std::num::NonZeroU64;
+use std::path::Path;
 use std::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;
@@ -21,7 +22,7 @@ const SECOND: u64 = 1_000_000_000;
 pub(super) fn show(options: &History, now: i64) -> Result<(), Failure> {
     let zone = TimeZone::system();
     let span = span(options, &time::zoned(now, &zone))?;
-    let archive = Archive::open(&options.archive).map_err(|error| cannot(options, &error))?;
+    let archive = open(&options.archive)?;
     let wanted = Wanted {
         port: options.port.as_deref(),
         signal: options.signal.as_deref(),
@@ -80,17 +81,20 @@ fn span(options: &History, now: &Zoned) -> Result<Span, Failure> {
     }
 }
 
-fn cannot(options: &History, error: &OpenError) -> Failure {
-    let remedy = match error {
-        OpenError::None(_) | OpenError::Io { .. } => {
-            "; the daemon keeps one if it runs with --state DIR, in DIR/archive: name it with --archive"
-        }
-        _ => "",
-    };
-    Failure::Runtime(format!(
-        "cannot read the archive in {}: {error}{remedy}",
-        options.archive.display()
-    ))
+/// Opens an archive to look things up.
+pub(super) fn open(folder: &Path) -> Result<Archive, Failure> {
+    Archive::open(folder).map_err(|error| {
+        let remedy = match error {
+            OpenError::None(_) | OpenError::Io { .. } => {
+                "; the daemon keeps one if it runs with --state DIR, in DIR/archive: name it with --archive"
+            }
+            _ => "",
+        };
+        Failure::Runtime(format!(
+            "cannot read the archive in {}: {error}{remedy}",
+            folder.display()
+        ))
+    })
 }
 
 fn unknown_port(all: &[TrackSpan], options: &History) -> Failure {

@@ -2,6 +2,7 @@
 
 use super::course::{Course, courses};
 use super::{SECOND, Span, time};
+use crate::shown::number;
 use archive::{Archive, Track, TrackSpan};
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
@@ -59,9 +60,9 @@ pub(super) fn write(archive: &Archive, tracks: &[TrackSpan], span: Span, zone: &
             "{shown:<24} {:>9}  {place:<22} {:<34} {:>12}  {} to {}",
             format!("+{delay} s"),
             departure.counter,
-            super::table::number(departure.rate),
-            super::table::number(low),
-            super::table::number(high)
+            number(departure.rate),
+            number(low),
+            number(high)
         );
     }
     out

@@ -2,6 +2,7 @@
 
 use super::course::{Course, courses};
 use super::{Span, time};
+use crate::shown::{number, sparkline};
 use archive::{Archive, TrackSpan};
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
@@ -13,7 +14,6 @@ const STEPS: u64 = 24;
 const HOUR: u64 = 3_600_000_000_000;
 /// A rate this many times above, or below, that of the hour before is shown.
 const NOTEWORTHY: f64 = 2.0;
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 struct Line {
     course: Course,
@@ -154,67 +154,5 @@ fn factor(line: &Line) -> String {
         format!("{:.1}×", now / usual)
     } else {
         format!("1/{:.1}", usual / now)
-    }
-}
-
-/// Three digits that count, with the engineer's prefixes.
-pub(super) fn number(value: f64) -> String {
-    let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
-    let found = prefixes.into_iter().find(|(scale, _)| value.abs() >= *scale);
-    let (scale, prefix) = found.unwrap_or((1.0, ""));
-    let value = value / scale;
-    let decimals = if value.abs() >= 100.0 || value.fract().abs() < 1e-9 {
-        0
-    } else if value.abs() >= 10.0 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.decimals$} {prefix}").trim_end().to_owned()
-}
-
-fn sparkline(values: &[f64]) -> String {
-    let most = values.iter().copied().fold(0.0, f64::max);
-    let top = (BARS.len() - 1) as f64;
-    values
-        .iter()
-        .map(|value| {
-            // A share of the highest bar, which is in range.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let bar = if most > 0.0 {
-                (value / most * top).round() as usize
-            } else {
-                0
-            };
-            BARS[bar.min(BARS.len() - 1)]
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_three_digits_that_count() {
-        for (value, text) in [
-            (0.0, "0"),
-            (0.5, "0.50"),
-            (12.0, "12"),
-            (12.34, "12.3"),
-            (999.0, "999"),
-            (1500.0, "1.50 k"),
-            (50_000.0, "50 k"),
-            (25_000_000_000.0, "25 G"),
-        ] {
-            assert_eq!(number(value), text);
-        }
-    }
-
-    #[test]
-    fn a_course_is_drawn_from_nothing_to_its_highest() {
-        assert_eq!(sparkline(&[0.0, 5.0, 10.0]), "▁▅█");
-        assert_eq!(sparkline(&[0.0, 0.0]), "▁▁");
-        assert_eq!(sparkline(&[]), "");
     }
 }

@@ -56,6 +56,9 @@ pub(crate) struct Incident {
     node: Option<String>,
     version: String,
     events: Vec<EventRecord>,
+    /// What had ended shortly before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    earlier: Vec<EventRecord>,
     /// The ports with their settings as they were then: on the page of one incident alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     ports: Option<serde_json::Value>,
@@ -86,6 +89,7 @@ impl Incident {
             node: record.node,
             version: record.version,
             events: record.events,
+            earlier: record.earlier,
             ports: None,
             rows: None,
         }

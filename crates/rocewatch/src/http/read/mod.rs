@@ -41,14 +41,14 @@ const MOST_LABELS: usize = 16;
 pub(crate) struct Request {
     /// What every series has beside its own labels.
     labels: Labels,
-    queries: Vec<Query>,
+    pub(crate) queries: Vec<Query>,
     kind: ResponseType,
 }
 
 /// Series, and a time in milliseconds since 1970, both ends of which belong to it.
 #[derive(Debug)]
-struct Query {
-    matchers: Vec<Matcher>,
+pub(crate) struct Query {
+    pub(crate) matchers: Vec<Matcher>,
     from: i64,
     to: i64,
 }

@@ -1,0 +1,303 @@
+//! What left its usual range, and when: the first is nearest to the cause.
+
+use super::Span;
+use crate::event::rfc3339;
+use catalog::{Index, Kind, Signal};
+use serde::Serialize;
+use signals::PortSignals;
+use std::collections::BTreeMap;
+
+/// So many times the highest interval before, or less than the lowest by as much, is out of range, …
+const MARGIN: f64 = 2.0;
+/// … if it is by so many a second: an interval of something rare may have none or several.
+const LEAST: f64 = 10.0;
+/// … or by so many bytes a second: one packet more is nothing.
+const LEAST_BYTES: f64 = 1e6;
+/// What may come one at a time, such as CNPs, has to be out of range for so long on average.
+const SUSTAINED: i64 = 1_000_000_000;
+/// Fewer intervals than this say nothing about what is usual.
+const LEAST_INTERVALS: u32 = 10;
+
+/// A signal that left its range.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Moved {
+    /// The beginning of the first interval that is out of range.
+    #[serde(with = "rfc3339")]
+    pub(crate) at: i64,
+    pub(crate) device: String,
+    pub(crate) port: u32,
+    pub(crate) signal: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) priority: Option<u8>,
+    /// Growth per second in that interval, or the reading; in the driver's unit.
+    pub(crate) value: f64,
+    /// The lowest and the highest before.
+    pub(crate) usual: (f64, f64),
+}
+
+impl Moved {
+    /// Of what moves at the same time the fabric's own signals are nearer to the cause than the traffic that suffers.
+    pub(super) fn rank(&self) -> usize {
+        rank(self.signal).unwrap_or(usize::MAX)
+    }
+}
+
+/// The beginnings of the names of signals that tell something, by nearness to the cause; all else is bookkeeping.
+const TELLING: [&str; 11] = [
+    "link.",
+    "rdma_event.",
+    "pfc.",
+    "pause.",
+    "pcie.",
+    "buffer.",
+    "drop.",
+    "fec.",
+    "ecn.",
+    "cnp.",
+    "roce.",
+];
+/// Traffic, which moves for every reason.
+const TRAFFIC: [&str; 4] = ["bytes.rx_rdma", "bytes.tx_rdma", "bytes.rx", "bytes.tx"];
+/// What counts requests or objects that a job makes, not what becomes of them.
+const ORDINARY: [&str; 9] = [
+    "roce.rx_write_requests",
+    "roce.rx_read_requests",
+    "roce.rx_atomic_requests",
+    "roce.rx_sends",
+    "roce.tx_sends",
+    "roce.tx_write_requests",
+    "roce.tx_read_requests",
+    "roce.tx_atomic_requests",
+    "link.rx_bits_total",
+];
+
+fn rank(signal: &str) -> Option<usize> {
+    if ORDINARY.contains(&signal) || signal.starts_with("roce.active") || signal.starts_with("roce.watermark")
+    {
+        return None;
+    }
+    let telling = TELLING.iter().position(|beginning| signal.starts_with(beginning));
+    telling.or_else(|| TRAFFIC.contains(&signal).then_some(TELLING.len()))
+}
+
+/// Watches the signals of one port.
+pub(super) struct Watcher {
+    /// Until then everything is usual.
+    usual_until: i64,
+    /// … except for these.
+    unusual: Vec<Span>,
+    signals: BTreeMap<(Signal, Option<Index>), Range>,
+}
+
+#[derive(Default)]
+struct Range {
+    last: Option<(u64, i64)>,
+    intervals: u32,
+    usual: Option<(f64, f64)>,
+    /// The first interval out of range that is not known to be more than a moment: its begin, the value then, its rate.
+    candidate: Option<(i64, u64, f64)>,
+    departed: Option<(i64, f64)>,
+}
+
+impl Watcher {
+    pub(super) fn new(usual_until: i64, unusual: Vec<Span>) -> Self {
+        Self {
+            usual_until,
+            unusual,
+            signals: BTreeMap::new(),
+        }
+    }
+
+    /// Looks at the signals of a source after a row of it that was read at `wall`.
+    pub(super) fn look(&mut self, source: model::SourceKind, wall: i64, rows: &PortSignals) {
+        let usual = wall <= self.usual_until;
+        let told = usual
+            && self
+                .unusual
+                .iter()
+                .any(|span| (span.from..=span.to).contains(&wall));
+        for (number, slot) in rows.slots().iter().enumerate() {
+            if rank(slot.signal.as_str()).is_none() {
+                continue;
+            }
+            let Some((of, columns)) = rows.origin(number) else {
+                continue;
+            };
+            let Some(value) = rows.value(number).filter(|_| of == source) else {
+                continue;
+            };
+            let column = columns
+                .first()
+                .and_then(|column| rows.raw(of)?.0.columns.get(*column)?.meaning);
+            let counts = column.is_none_or(|meaning| meaning.entry.kind == Kind::Counter);
+            let range = self.signals.entry((slot.signal, slot.index)).or_default();
+            if told {
+                range.last = None;
+            } else {
+                let kind = Manner::of(slot.signal.as_str(), counts);
+                range.take(value, wall, kind, usual);
+            }
+        }
+    }
+
+    /// What has left its range.
+    pub(super) fn moved(self, device: &str, port: u32) -> Vec<Moved> {
+        let departed = |((signal, index), range): ((Signal, Option<Index>), Range)| {
+            let (at, value) = range.departed?;
+            Some(Moved {
+                at,
+                device: device.to_owned(),
+                port,
+                signal: signal.as_str(),
+                priority: match index {
+                    Some(Index::Priority(priority)) => Some(priority),
+                    _ => None,
+                },
+                value,
+                usual: range.usual?,
+            })
+        };
+        self.signals.into_iter().filter_map(departed).collect()
+    }
+}
+
+/// How a signal moves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// It reads what is the case now.
+    Reads,
+    /// It counts what is a fault each time.
+    Strikes,
+    /// It counts what a healthy fabric has now and then.
+    Flows,
+    /// It counts bytes.
+    Carries,
+}
+
+impl Manner {
+    fn of(signal: &str, counts: bool) -> Self {
+        let strikes = ["link.", "rdma_event.", "drop."];
+        match counts {
+            false => Self::Reads,
+            true if strikes.iter().any(|beginning| signal.starts_with(beginning)) => Self::Strikes,
+            true if signal.starts_with("bytes.") => Self::Carries,
+            true => Self::Flows,
+        }
+    }
+}
+
+impl Range {
+    fn take(&mut self, value: u64, wall: i64, manner: Manner, usual: bool) {
+        let last = self.last.replace((value, wall));
+        let Some((before, since)) = last.filter(|(_, since)| *since < wall) else {
+            return;
+        };
+        let now = match manner {
+            Manner::Reads => value as f64,
+            Manner::Strikes | Manner::Flows | Manner::Carries => rate(before, value, since, wall),
+        };
+        if usual {
+            let (low, high) = self.usual.unwrap_or((now, now));
+            self.usual = Some((low.min(now), high.max(now)));
+            self.intervals += 1;
+            return;
+        }
+        let Some(range) = self
+            .usual
+            .filter(|_| self.intervals >= LEAST_INTERVALS && self.departed.is_none())
+        else {
+            return;
+        };
+        if self.candidate.is_none() && is_outside(now, range, manner) {
+            self.candidate = Some((since, before, now));
+        }
+        let Some((begin, first, strength)) = self.candidate else {
+            return;
+        };
+        if matches!(manner, Manner::Reads | Manner::Strikes) {
+            self.departed = Some((begin, strength));
+        } else if wall - begin >= SUSTAINED {
+            let mean = rate(first, value, begin, wall);
+            self.departed = is_outside(mean, range, manner).then_some((begin, strength));
+            self.candidate = None;
+        }
+    }
+}
+
+fn rate(before: u64, value: u64, since: i64, wall: i64) -> f64 {
+    value.saturating_sub(before) as f64 * 1e9 / wall.abs_diff(since) as f64
+}
+
+fn is_outside(now: f64, (low, high): (f64, f64), manner: Manner) -> bool {
+    let least = match manner {
+        Manner::Flows => LEAST,
+        Manner::Carries => LEAST_BYTES,
+        Manner::Reads | Manner::Strikes => f64::MIN_POSITIVE,
+    };
+    (now > high * MARGIN && now - high >= least) || (now < low / MARGIN && low - now >= least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TENTH: i64 = 100_000_000;
+
+    /// A range that knows 100 a second, and then these intervals of a tenth of a second.
+    fn after(growth: impl IntoIterator<Item = u64>, manner: Manner) -> Range {
+        let mut range = Range::default();
+        let (mut value, mut wall) = (0, 0);
+        for _ in 0..20 {
+            range.take(value, wall, manner, true);
+            (value, wall) = (value + 10, wall + TENTH);
+        }
+        for grown in growth {
+            range.take(value, wall, manner, false);
+            (value, wall) = (value + grown, wall + TENTH);
+        }
+        range
+    }
+
+    #[test]
+    fn the_first_interval_out_of_range_is_told() {
+        // Within twice the usual, then not, and it stays so.
+        let range = after([15, 15, 40].into_iter().chain([50; 12]), Manner::Flows);
+        assert_eq!(range.usual, Some((100.0, 100.0)));
+        assert_eq!(range.departed, Some((22 * TENTH, 400.0)));
+    }
+
+    #[test]
+    fn a_moment_is_no_departure_of_what_flows_and_is_one_of_what_strikes() {
+        let burst = || [40].into_iter().chain([10; 30]);
+        assert_eq!(after(burst(), Manner::Flows).departed, None);
+        assert_eq!(
+            after(burst(), Manner::Strikes).departed,
+            Some((20 * TENTH, 400.0))
+        );
+    }
+
+    #[test]
+    fn without_a_before_nothing_is_unusual() {
+        let mut range = Range::default();
+        range.take(0, 0, Manner::Strikes, false);
+        range.take(5_000, 1_000_000_000, Manner::Strikes, false);
+        assert_eq!(range.departed, None);
+    }
+
+    #[test]
+    fn a_gauge_is_judged_by_what_it_reads() {
+        assert!(
+            is_outside(0.0, (1.0, 1.0), Manner::Reads),
+            "a link that went down"
+        );
+        assert!(!is_outside(70.0, (60.0, 62.0), Manner::Reads), "a little warmer");
+    }
+
+    #[test]
+    fn bookkeeping_tells_nothing_and_cause_comes_before_effect() {
+        assert_eq!(rank("roce.active_qps"), None);
+        assert_eq!(rank("config.pfc_enabled"), None);
+        assert!(rank("pfc.rx_frames") < rank("cnp.tx"));
+        assert!(rank("roce.ack_timeout") < rank("bytes.tx_rdma"));
+    }
+}
