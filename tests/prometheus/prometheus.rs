@@ -188,7 +188,7 @@ fn prometheus_takes_every_line_of_the_demo() {
     );
 }
 
-/// What the daemon archived is what PromQL finds, sample by sample, under the names that a scrape gives them.
+/// What the daemon archived is what `PromQL` finds, sample by sample, under the names that a scrape gives them.
 #[test]
 #[ignore = "needs Debian's prometheus: ./x test"]
 fn prometheus_reads_the_archive() {

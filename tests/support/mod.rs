@@ -188,7 +188,7 @@ pub(crate) fn request(address: SocketAddr, what: &str, headers: &[&str], body: &
         .expect("a timeout can be set");
     let mut request = format!("{what} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n");
     if !body.is_empty() {
-        request.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        request.extend(["Content-Length: ", &body.len().to_string(), "\r\n"]);
     }
     for header in headers {
         request.push_str(header);

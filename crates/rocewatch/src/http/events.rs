@@ -112,7 +112,7 @@ impl Question {
         mut events: BTreeMap<String, EventRecord>,
         remembered: Vec<Arc<EventRecord>>,
         damages: &[Damage],
-    ) -> api::Events {
+    ) -> api::EventPage {
         for event in remembered {
             // What is kept says which incident it is part of; what is remembered says how it went on since.
             let incident = events.get(&event.id).and_then(|kept| kept.incident.clone());
@@ -131,7 +131,7 @@ impl Question {
             .last()
             .filter(|_| more)
             .map(|last| format!("{}-{}", last.began, last.id));
-        api::Events::new(wanted, next, damages)
+        api::EventPage::new(wanted, next, damages)
     }
 
     fn wants(&self, event: &EventRecord) -> bool {

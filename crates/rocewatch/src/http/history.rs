@@ -78,8 +78,8 @@ impl Question {
         };
         let (tracks, columns) = self.tracks(archive, &wanted)?;
         let step = self.step.get();
-        let steps = self.limit / columns.max(1);
-        if steps == 0 {
+        let fitting = self.limit / columns.max(1);
+        if fitting == 0 {
             return Err(Refusal::bad_request(format!(
                 "{columns} counters do not fit into a page of {} values: name a port or a signal, or raise limit",
                 self.limit
@@ -95,7 +95,7 @@ impl Question {
         let span = Span {
             from,
             to: start(from, step)
-                .saturating_add_unsigned(steps.saturating_mul(step))
+                .saturating_add_unsigned(fitting.saturating_mul(step))
                 .min(self.span.to),
         };
         let mut found = Vec::new();
@@ -112,7 +112,7 @@ impl Question {
         Ok(api::History::new(
             (span.from, span.to),
             step,
-            found,
+            &found,
             next,
             &damages,
         ))

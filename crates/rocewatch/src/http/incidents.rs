@@ -97,7 +97,7 @@ impl Question {
     }
 
     /// `ids` are the newest first: they begin with the time.
-    fn page(&self, folder: &Path, ids: &[String], go_on: impl Fn() -> bool) -> api::Incidents {
+    fn page(&self, folder: &Path, ids: &[String], go_on: impl Fn() -> bool) -> api::IncidentPage {
         let mut found = Vec::new();
         let mut damages = Vec::new();
         let mut next = None;
@@ -126,6 +126,6 @@ impl Question {
             }
             found.push(api::Incident::summary(record));
         }
-        api::Incidents::new(found, next, &damages)
+        api::IncidentPage::new(found, next, &damages)
     }
 }

@@ -73,8 +73,8 @@ pub(super) fn answer(
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<Response, Refusal> {
-    let asked: Parameters = asked::parameters(uri)?;
-    let filter = Filter::parse(asked.kind.as_deref(), asked.port, asked.severity.as_deref())?;
+    let wanted: Parameters = asked::parameters(uri)?;
+    let filter = Filter::parse(wanted.kind.as_deref(), wanted.port, wanted.severity.as_deref())?;
     let place = Arc::clone(&streams.0).try_acquire_owned().map_err(|_| {
         Refusal::unavailable(format!(
             "{AT_ONCE} clients follow the events already: end one of them, or ask /api/v1/events now and then"

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// A page of events, the newest first.
 #[derive(Serialize)]
-pub(crate) struct Events {
+pub(crate) struct EventPage {
     pub(crate) events: Vec<EventRecord>,
     /// The cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -17,7 +17,7 @@ pub(crate) struct Events {
     damages: Vec<Damaged>,
 }
 
-impl Events {
+impl EventPage {
     pub(crate) fn new(events: Vec<EventRecord>, next: Option<String>, damages: &[Damage]) -> Self {
         Self {
             events,
@@ -29,14 +29,14 @@ impl Events {
 
 /// A page of incidents, the newest first.
 #[derive(Serialize)]
-pub(crate) struct Incidents {
+pub(crate) struct IncidentPage {
     pub(crate) incidents: Vec<Incident>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
     damages: Vec<Damaged>,
 }
 
-impl Incidents {
+impl IncidentPage {
     pub(crate) fn new(incidents: Vec<Incident>, next: Option<String>, damages: &[Damage]) -> Self {
         Self {
             incidents,

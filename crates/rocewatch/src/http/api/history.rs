@@ -63,7 +63,7 @@ impl History {
     pub(crate) fn new(
         (from, to): (i64, i64),
         step: u64,
-        found: Vec<Stepped>,
+        found: &[Stepped],
         next: Option<String>,
         damages: &[Damage],
     ) -> Self {
@@ -72,7 +72,7 @@ impl History {
             to: time(to),
             step_seconds: step as f64 / 1e9,
             series: found
-                .into_iter()
+                .iter()
                 .map(Series::of)
                 .filter(|series| !series.points.is_empty())
                 .collect(),
@@ -83,7 +83,7 @@ impl History {
 }
 
 impl Series {
-    fn of(stepped: Stepped) -> Self {
+    fn of(stepped: &Stepped) -> Self {
         let track = &stepped.track;
         let column = &track.columns[stepped.column];
         let meaning = catalog::meaning(&track.driver, track.source, &column.name);

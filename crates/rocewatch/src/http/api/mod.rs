@@ -4,7 +4,7 @@ mod archive;
 mod events;
 mod history;
 
-pub(crate) use events::{Events, Incident, Incidents};
+pub(crate) use events::{EventPage, Incident, IncidentPage};
 pub(crate) use history::History;
 
 use super::refusal::Refusal;

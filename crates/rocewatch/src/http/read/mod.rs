@@ -1,4 +1,4 @@
-//! `/api/v1/read`: Prometheus' remote read, so that PromQL reaches what the archive has.
+//! `/api/v1/read`: Prometheus' remote read, so that `PromQL` reaches what the archive has.
 //!
 //! Prometheus asks for a time and for matchers, and takes what it is given for its own: names, labels and units are those
 //! of `/metrics`.
