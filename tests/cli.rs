@@ -431,6 +431,8 @@ fn completions_and_manual_pages_know_every_command() {
         "capture",
         "explain",
         "check-config",
+        "watch",
+        "nccl-env",
     ];
     for shell in ["bash", "zsh", "fish"] {
         let output = run(&["generate", "completions", shell]);

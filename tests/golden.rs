@@ -138,10 +138,12 @@ fn promtool_finds_nothing_but_what_the_contract_sets() {
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
 }
 
+const NOTHING_SENT: &str = "no receiver of events or metrics is configured";
+const NO_WEB_CONFIG: &str = "neither TLS nor passwords were asked for";
 const NO_STATE: &str = "without --state there is no archive";
 
 /// Families that the simulated mlx5 server does not show, and why.
-const NOT_IN_THE_DEMO: [(&str, &str); 28] = [
+const NOT_IN_THE_DEMO: [(&str, &str); 36] = [
     ("pfc_xoff_frames", "mlx5 does not count XOFF apart"),
     ("pfc_xon_frames", "mlx5 does not count XON apart"),
     ("pfc_port_frames", "mlx5 has no sum over priorities"),
@@ -174,6 +176,14 @@ const NOT_IN_THE_DEMO: [(&str, &str); 28] = [
     ("module_tx_bias_amperes", "modules are read only where asked for"),
     ("optical_power_watts", "modules are read only where asked for"),
     ("rdma_async_events", "libibverbs is used only where asked for"),
+    ("web_config_reloads", NO_WEB_CONFIG),
+    ("tls_refused", NO_WEB_CONFIG),
+    ("push_sent", NOTHING_SENT),
+    ("push_dropped", NOTHING_SENT),
+    ("push_failures", NOTHING_SENT),
+    ("push_waiting", NOTHING_SENT),
+    ("push_waiting_bytes", NOTHING_SENT),
+    ("push_newest_sent_seconds", NOTHING_SENT),
     ("archive_bytes", NO_STATE),
     ("archive_oldest_seconds", NO_STATE),
     ("archive_paused", NO_STATE),

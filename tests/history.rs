@@ -164,6 +164,48 @@ fn what_moved_first_comes_first() {
 }
 
 #[test]
+fn an_archive_of_some_minutes_is_compared_with_what_it_has() {
+    let state = tempfile::tempdir().unwrap();
+    let daemon = demo(state.path());
+    wait_for_rows(&daemon, 2500.0);
+    drop(daemon);
+    // All of it: nothing is new, since nothing is known of the time before.
+    let whole = history(state.path(), &[]);
+    assert!(whole.contains("nothing before this time"), "{whole}");
+    let factors = |table: &str| table.lines().filter(|line| line.contains(" new  ")).count();
+    assert_eq!(factors(&whole), 0, "{whole}");
+    let steady = "counters did not change their course; --all shows those that moved";
+    assert!(whole.contains(steady), "{whole}");
+    // The later part of it, against the earlier part, which is shorter than an hour.
+    let csv = history(state.path(), &["--signal", "packets.rx", "--format", "csv"]);
+    let times: Vec<_> = csv
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split(',').next())
+        .collect();
+    let archive = state.path().join("archive");
+    let middle = times[times.len() / 4];
+    let span = [
+        "--since",
+        middle,
+        "--until",
+        "2100-01-01 00:00",
+        "--archive",
+        text(&archive),
+    ];
+    let later = run(&[&["history"], &span[..]].concat());
+    let later = String::from_utf8(later.stdout).expect("it prints text");
+    let head = later.lines().next().expect("a head");
+    let (_, with) = head
+        .split_once(", compared with the ")
+        .unwrap_or_else(|| panic!("{later}"));
+    assert!(
+        with.ends_with("minutes before") || with.ends_with("seconds before"),
+        "{later}"
+    );
+}
+
+#[test]
 fn two_daemons_do_not_write_one_archive() {
     let state = tempfile::tempdir().unwrap();
     let _daemon = demo(state.path());

@@ -110,7 +110,10 @@ fn a_storm_is_an_incident_with_its_times_first_mover_and_verdict() {
         "{first}"
     );
     let off = (time(&first["at"]) - began).abs();
-    assert!(off <= 200_000_000, "the first mover is {off} ns off");
+    assert!(
+        off <= 400_000_000,
+        "the first mover is {off} ns off, more than two samples"
+    );
 
     let page = ask(&["incident", "show", "last"], state.path());
     for part in [

@@ -5,7 +5,39 @@
 
 pub mod targets;
 
+mod commands;
 mod page;
+
+/// The options of `history`, which the command line's parser fills at home.
+#[allow(dead_code)]
+mod cli {
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    #[derive(Debug)]
+    pub(crate) struct History {
+        pub(crate) at: Option<String>,
+        pub(crate) window: Duration,
+        pub(crate) since: String,
+        pub(crate) until: String,
+        pub(crate) port: Option<String>,
+        pub(crate) signal: Option<String>,
+        pub(crate) step: Option<Duration>,
+        pub(crate) what_moved: bool,
+        pub(crate) all: bool,
+        pub(crate) format: HistoryFormat,
+        pub(crate) archive: PathBuf,
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum HistoryFormat {
+        Table,
+        Csv,
+        Json,
+        Parquet,
+        Openmetrics,
+    }
+}
 
 macro_rules! daemon {
     ($($path:literal $name:ident),* $(,)?) => {$(
@@ -28,4 +60,6 @@ daemon! {
     "../../crates/rocewatch/src/metrics/mod.rs" metrics,
     "../../crates/rocewatch/src/past/mod.rs" past,
     "../../crates/rocewatch/src/service.rs" service,
+    "../../crates/rocewatch/src/shown.rs" shown,
+    "../../crates/rocewatch/src/web/mod.rs" web,
 }

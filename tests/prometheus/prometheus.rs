@@ -5,6 +5,8 @@
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../crates/rocewatch/src/http/read/messages.rs"]
 mod messages;
+#[path = "../support/prometheus.rs"]
+mod prometheus;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../crates/rocewatch/src/http/read/reader.rs"]
 mod reader;
@@ -17,109 +19,15 @@ mod tree;
 mod xor;
 
 use messages::{ChunkedReadResponse, LabelMatcher, MatcherType, Query, ReadRequest, ResponseType};
+use prometheus::Prometheus;
 use prost::Message as _;
-use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{Seek as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{Daemon, get, request};
-
-/// Prometheus on a port and a folder of its own, ended when it goes out of scope.
-struct Prometheus {
-    child: Child,
-    address: SocketAddr,
-    _data: tempfile::TempDir,
-}
-
-impl Prometheus {
-    fn scraping(target: SocketAddr) -> Self {
-        Self::start(&format!(
-            "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: rocewatch\n  static_configs: [{{targets: ['{target}']}}]\n"
-        ))
-    }
-
-    fn start(configuration: &str) -> Self {
-        let data = tempfile::tempdir().expect("a temporary folder can be made");
-        let config = data.path().join("prometheus.yml");
-        std::fs::write(&config, configuration).expect("the configuration can be written");
-        let address = TcpListener::bind("127.0.0.1:0")
-            .and_then(|free| free.local_addr())
-            .expect("a port is free");
-        let child = Command::new("prometheus")
-            .arg(format!("--config.file={}", config.display()))
-            .arg(format!(
-                "--storage.tsdb.path={}",
-                data.path().join("tsdb").display()
-            ))
-            .arg(format!("--web.listen-address={address}"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("prometheus is installed (Debian package prometheus)");
-        Self {
-            child,
-            address,
-            _data: data,
-        }
-    }
-
-    /// The samples of an instant query, as labels and value.
-    fn query(&self, query: &str) -> Vec<(serde_json::Value, f64)> {
-        let number = |value: &serde_json::Value| value.as_str().and_then(|text| text.parse().ok());
-        let samples = self.result(query, None).into_iter().map(|sample| {
-            (
-                sample["metric"].clone(),
-                number(&sample["value"][1]).unwrap_or(f64::NAN),
-            )
-        });
-        samples.collect()
-    }
-
-    /// The result of an instant query at a time, or now; nothing as long as the server does not answer.
-    fn result(&self, query: &str, time: Option<&str>) -> Vec<serde_json::Value> {
-        let mut encoded = String::new();
-        for byte in query.bytes() {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-        if std::net::TcpStream::connect(self.address).is_err() {
-            return Vec::new();
-        }
-        let time = time.map(|time| format!("&time={time}")).unwrap_or_default();
-        let (_, body) = get(self.address, &format!("/api/v1/query?query={encoded}{time}"), &[]);
-        let Ok(answer) = serde_json::from_slice::<serde_json::Value>(&body) else {
-            return Vec::new();
-        };
-        answer["data"]["result"].as_array().cloned().unwrap_or_default()
-    }
-
-    fn wait_for(
-        &self,
-        query: &str,
-        condition: impl Fn(&[(serde_json::Value, f64)]) -> bool,
-    ) -> Vec<(serde_json::Value, f64)> {
-        let end = Instant::now() + Duration::from_secs(60);
-        loop {
-            let samples = self.query(query);
-            if condition(&samples) {
-                return samples;
-            }
-            assert!(Instant::now() < end, "{query} gives {samples:?}");
-            std::thread::sleep(Duration::from_millis(500));
-        }
-    }
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use support::{Daemon, request};
 
 /// Adds to a counter's file 100 times a second, by the clock, so that its rate is known.
 fn advance(file: &Path, from: u64, per_second: u64, end: &AtomicBool) {
@@ -203,10 +111,13 @@ fn prometheus_reads_the_archive() {
     });
     let address = daemon.address();
     // As a site has it: external labels, and the labels of the scrape.
-    let prometheus = Prometheus::start(&format!(
+    let config = format!(
         "global: {{external_labels: {{cluster: east}}}}\nremote_read:\n- url: http://{address}/api/v1/read?cluster=east&job=rocewatch&instance=node1\n  read_recent: true\n"
-    ));
-    prometheus.wait_for("vector(1)", |samples| !samples.is_empty());
+    );
+    let prometheus = Prometheus::start(
+        &config,
+        tempfile::tempdir().expect("a temporary folder can be made"),
+    );
     let page = daemon.text("/api/v1/history?since=-4m&until=-1m&port=mlx5_1&signal=bytes.rx&limit=5000");
     let page: serde_json::Value = serde_json::from_str(&page).expect("it is JSON");
     let series = page["series"].as_array().expect("series");
@@ -226,7 +137,7 @@ fn prometheus_reads_the_archive() {
         "rocewatch_port_bytes_total{{device=~\"mlx5_[1]\",direction=\"rx\",instance=\"node1\"}}[{span}ms]"
     );
     let at = |time: jiff::Timestamp| format!("{}.{:03}", time.as_second(), time.subsec_millisecond());
-    let result = prometheus.result(&query, Some(&at(last)));
+    let result = prometheus.ask("query", &query, &[("time", at(last))]);
     assert_eq!(result.len(), 1, "{result:?}");
     let labels = &result[0]["metric"];
     assert_eq!(labels["job"], "rocewatch");
@@ -262,9 +173,10 @@ fn prometheus_reads_the_archive() {
         .collect();
     assert_eq!(found, right);
     // And what an operator asks: how fast it was, a minute long.
-    let rate = prometheus.result(
+    let rate = prometheus.ask(
+        "query",
         "rate(rocewatch_port_bytes_total{device=\"mlx5_1\",direction=\"rx\"}[1m])",
-        Some(&at(last)),
+        &[("time", at(last))],
     );
     let rate: f64 = rate[0]["value"][1]
         .as_str()
@@ -305,7 +217,7 @@ fn chunks_are_those_of_prometheus() {
     let asked = snap::raw::Encoder::new()
         .compress_vec(&asked.encode_to_vec())
         .expect("it is small");
-    let (head, body) = request(prometheus.address, "POST /api/v1/read", &[], &asked);
+    let (head, body) = request(prometheus.address(), "POST /api/v1/read", &[], &asked);
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     let (mut chunks, mut samples) = (0, 0);
     let mut rest = &body[..];

@@ -41,9 +41,14 @@ impl Daemon {
 
     /// The same with these environment variables.
     pub(crate) fn start_with(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(binary())
-            .args(arguments)
-            .envs(environment.iter().copied())
+        let mut command = Command::new(binary());
+        command.args(arguments).envs(environment.iter().copied());
+        Self::start_by(command)
+    }
+
+    /// The same by a command that ends in being the daemon; its last arguments are for the daemon.
+    pub(crate) fn start_by(mut command: Command) -> Self {
+        let mut child = command
             .args(["--listen", "127.0.0.1:0"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -171,7 +176,8 @@ fn append(log: &Mutex<String>, line: &str) {
 }
 
 fn address_in(line: &str) -> Option<SocketAddr> {
-    let rest = line.split_once("serving http://")?.1;
+    let rest = line.split_once("serving http")?.1;
+    let rest = rest.split_once("://")?.1;
     rest.split_once("/metrics")?.0.parse().ok()
 }
 

@@ -74,3 +74,220 @@ fn a_device_whose_events_are_followed_can_be_removed() {
         metrics.get("rocewatch_rdma_async_events_total", &labels) == Some(0.0)
     });
 }
+
+/// Two ends of `ib_send_bw` on the guest's two devices; the first is started by `with`.
+fn bandwidth_test(with: &str, options: &str) -> std::process::Output {
+    let script = format!(
+        "ib_send_bw -d rxe1 -x 1 {options} >/tmp/server 2>&1 & sleep 2; \
+         {with} ib_send_bw -d rxe0 -x 1 {options} 10.8.0.2; status=$?; wait; exit $status"
+    );
+    Command::new("sh")
+        .args(["-c", &script])
+        .output()
+        .expect("sh is there")
+}
+
+#[test]
+#[ignore = "runs in the guest: ./x vm"]
+fn watch_measures_real_traffic_and_leaves_the_output_to_the_command() {
+    let watch = format!(
+        "{} watch --json --save /tmp/run.json --",
+        support::binary().display()
+    );
+    let messages = 200;
+    let output = bandwidth_test(&watch, &format!("-n {messages} -s 4096"));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("BW average"),
+        "{told}"
+    );
+    let report: serde_json::Value =
+        serde_json::from_str(&told).expect("the report alone is on standard error");
+    let port = |device: &str| {
+        let ports = report["ports"].as_array().expect("ports are listed");
+        let port = ports.iter().find(|port| port["device"] == device);
+        port.unwrap_or_else(|| panic!("{device} is not in {told}"))
+            .clone()
+    };
+    // Each message is four packets of the default MTU of 1024 bytes; the other direction is acknowledgements.
+    let packets =
+        |device: &str, direction: &str| port(device)[direction]["rdma_packets"].as_f64().unwrap_or(-1.0);
+    let least = f64::from(messages) * 4.0;
+    assert!(
+        packets("rxe0", "tx") >= least && packets("rxe1", "rx") >= least,
+        "{told}"
+    );
+    assert!(
+        packets("rxe0", "rx") < least && packets("rxe1", "tx") < least,
+        "{told}"
+    );
+    eprintln!(
+        "{messages} messages: {} packets sent, {} received",
+        packets("rxe0", "tx"),
+        packets("rxe1", "rx")
+    );
+    // The same again, at most a tenth slower, is no regression; a tenth of it is one.
+    let mut faster: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string("/tmp/run.json").expect("saved")).expect("JSON");
+    for port in faster["ports"].as_array_mut().expect("ports") {
+        let packets = port["tx"]["rdma_packets"].as_f64().unwrap_or(0.0);
+        port["tx"]["rdma_packets"] = (packets * 100.0).into();
+    }
+    std::fs::write("/tmp/faster.json", faster.to_string()).expect("/tmp is writable");
+    let watch = format!(
+        "{} watch --baseline /tmp/faster.json --",
+        support::binary().display()
+    );
+    let output = bandwidth_test(&watch, &format!("-n {messages} -s 4096"));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(123), "{told}");
+    assert!(told.contains("sent in RDMA packets per second"), "{told}");
+}
+
+/// What `rocewatch ports --who --json` tells of a device, as `run` starts it.
+fn who(device: &str, run: &str) -> serde_json::Value {
+    let asked = format!("{} ports --who --json", support::binary().display());
+    let output = Command::new("sh")
+        .args(["-c", &run.replace("{}", &asked)])
+        .output()
+        .expect("sh is there");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let devices: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let found = devices
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|found| found["device"] == device);
+    found
+        .unwrap_or_else(|| panic!("{device} is not in {devices}"))
+        .clone()
+}
+
+fn owners(device: &serde_json::Value) -> Vec<serde_json::Value> {
+    device["owners"].as_array().expect("it is told").clone()
+}
+
+/// What a device tells of the owner of this name.
+fn owner(device: &serde_json::Value, comm: &str) -> Option<serde_json::Value> {
+    owners(device).into_iter().find(|owner| owner["comm"] == comm)
+}
+
+/// The queue pairs of an owner that are ready to send.
+fn ready(owner: &serde_json::Value) -> Vec<serde_json::Value> {
+    let pairs = owner["queue_pairs"].as_array().expect("pairs").iter();
+    let ready = pairs.filter(|pair| pair["type"] == "RC" && pair["state"] == "RTS");
+    ready.cloned().collect()
+}
+
+/// Starts `script`, and waits until `condition` holds of what is told of both devices.
+fn while_it_runs<T>(
+    script: &str,
+    condition: impl Fn(&[serde_json::Value; 2]) -> Option<T>,
+) -> (std::process::Child, T) {
+    let mut command = Command::new("sh");
+    let mut client = command.args(["-c", script]).spawn().expect("sh is there");
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let devices = [who("rxe0", "{}"), who("rxe1", "{}")];
+        if let Some(found) = condition(&devices) {
+            return (client, found);
+        }
+        if Instant::now() > end {
+            let _ = client.kill();
+            panic!(
+                "{devices:#?}\n{}",
+                std::fs::read_to_string("/tmp/client").unwrap_or_default()
+            );
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// A client in a control group that is named as docker names them, and a server in none.
+#[test]
+#[ignore = "runs in the guest: ./x vm"]
+fn who_holds_queue_pairs_is_told_with_its_container() {
+    let container = "4bc0a1f2d3e4958677869504a3b2c1d0e9f8a7b6c5d4e3f2a1b0c9d8e7f60514";
+    let script = format!(
+        "mkdir -p /tmp/cgroup && mount -t cgroup2 none /tmp/cgroup && mkdir -p /tmp/cgroup/docker/{container}; \
+         ib_write_bw -d rxe1 -x 1 -q 2 -s 4096 -D 30 >/tmp/server 2>&1 & sleep 2; \
+         echo $$ >/tmp/cgroup/docker/{container}/cgroup.procs; \
+         exec ib_write_bw -d rxe0 -x 1 -q 2 -s 4096 -D 30 10.8.0.2 >/tmp/client 2>&1"
+    );
+    let (mut client, (sender, receiver)) = while_it_runs(&script, |devices| {
+        let both = devices.each_ref().map(|device| owner(device, "ib_write_bw"));
+        let [Some(sender), Some(receiver)] = both else {
+            return None;
+        };
+        (ready(&sender).len() == 2 && ready(&receiver).len() == 2).then_some((sender, receiver))
+    });
+    assert_eq!(sender["pid"], client.id());
+    assert_eq!(
+        (&sender["container"], &sender["runtime"]),
+        (&container.into(), &"docker".into())
+    );
+    assert_eq!(receiver["container"], serde_json::Value::Null);
+    let numbers = |owner: &serde_json::Value, key: &str| {
+        let mut numbers: Vec<_> = ready(owner)
+            .iter()
+            .filter_map(|pair| pair[key].as_u64())
+            .collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    assert_eq!(numbers(&sender, "remote_number"), numbers(&receiver, "number"));
+    assert_eq!(numbers(&receiver, "remote_number"), numbers(&sender, "number"));
+    // The kernel's own, by name.
+    let kernel = owners(&who("rxe0", "{}"))
+        .into_iter()
+        .find(|owner| owner["owner"] == "kernel");
+    eprintln!("{:#}\n{:#}", sender, kernel.expect("it holds one for management"));
+    // Without any right the process is named all the same.
+    let by_nobody = who("rxe0", "su nobody -c '{}'");
+    let named = owner(&by_nobody, "ib_write_bw").unwrap_or_else(|| panic!("{by_nobody:#}"));
+    assert_eq!(
+        (&named["pid"], &named["container"]),
+        (&client.id().into(), &container.into())
+    );
+    // From another PID namespace nobody can name it, and that is said.
+    let elsewhere = who("rxe0", "unshare -p -f {}");
+    assert!(owner(&elsewhere, "ib_write_bw").is_none(), "{elsewhere:#}");
+    let unseen = owners(&elsewhere)
+        .into_iter()
+        .find(|owner| owner["owner"] == "unseen");
+    assert_eq!(unseen.map_or(0, |owner| ready(&owner).len()), 2, "{elsewhere:#}");
+    client.kill().expect("it runs");
+    client.wait().expect("it ends");
+    let end = Instant::now() + Duration::from_secs(20);
+    while owner(&who("rxe0", "{}"), "ib_write_bw").is_some() {
+        assert!(Instant::now() < end, "the queue pairs stay");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Where a connection leads is known of those that the connection manager made. Both ends are on rxe1, since its address is
+/// this machine's own.
+#[test]
+#[ignore = "runs in the guest: ./x vm"]
+fn who_is_at_the_other_end_is_told_of_managed_connections() {
+    let script = "ib_send_bw -R -d rxe1 -s 4096 -D 15 >/tmp/server 2>&1 & sleep 2; \
+                  exec ib_send_bw -R -d rxe1 -s 4096 -D 15 10.8.0.2 >/tmp/client 2>&1";
+    let (mut client, addresses) = while_it_runs(script, |[_, device]| {
+        let pairs = owners(device).into_iter().flat_map(|owner| ready(&owner));
+        let addresses = pairs.filter_map(|pair| Some(pair["remote_address"].as_str()?.to_owned()));
+        let addresses: Vec<_> = addresses.collect();
+        (addresses.len() >= 2).then_some(addresses)
+    });
+    eprintln!("{addresses:?}");
+    assert!(
+        addresses.iter().all(|address| address.starts_with("10.8.0.2:")),
+        "{addresses:?}"
+    );
+    client.kill().expect("it runs");
+    client.wait().expect("it ends");
+}

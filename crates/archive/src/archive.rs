@@ -285,7 +285,7 @@ impl Archive {
             );
         }
         for row in self.logs.iter().flat_map(|log| log.rows(|_| true)).flatten() {
-            self.widen(&mut spans, row.track, row.meta.wall(), 1);
+            self.widen(&mut spans, row.track, row.meta().wall(), 1);
         }
         let mut spans: Vec<_> = spans.into_values().collect();
         spans.sort_by(|a, b| {

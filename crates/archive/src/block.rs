@@ -91,9 +91,16 @@ pub(crate) struct Table {
     cells: Vec<Vec<u64>>,
     first: u64,
     wall: Option<(i64, i64)>,
+    /// Rows that are to be expected; 0 if nobody knows.
+    expected: usize,
 }
 
 impl Table {
+    /// Rows that are to come, if that is known.
+    pub(crate) fn expect(&mut self, rows: usize) {
+        self.expected = rows;
+    }
+
     fn rows(&self) -> usize {
         self.times[0].len()
     }
@@ -112,7 +119,9 @@ impl Table {
         let rows = self.rows();
         self.columns = row.columns;
         while self.cells.len() < row.cells.len() {
-            self.cells.push(vec![0; rows]);
+            let mut column = Vec::with_capacity(self.expected.clamp(rows + 1, MOST_ROWS));
+            column.resize(rows, 0);
+            self.cells.push(column);
         }
         let missing = std::iter::repeat(&0);
         for (column, cell) in self.cells.iter_mut().zip(row.cells.iter().chain(missing)) {

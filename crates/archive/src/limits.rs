@@ -95,4 +95,6 @@ pub struct Status {
     pub pin_bytes: u64,
     /// How much time the sealed rows cover.
     pub recorded: Duration,
+    /// Wall time of the oldest row on disk, in nanoseconds since 1970; `None` if there is none.
+    pub oldest: Option<i64>,
 }

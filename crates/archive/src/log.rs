@@ -79,6 +79,7 @@ impl Batch {
             rows: self.rows,
             first,
             last,
+            wall: meta.wall().0,
         })
     }
 }
@@ -90,6 +91,8 @@ struct Waiting {
     rows: u64,
     first: u64,
     last: u64,
+    /// Wall time of the first row, in microseconds.
+    wall: i64,
 }
 
 /// The log that is being written, and what waits to be.
@@ -113,6 +116,8 @@ pub(crate) struct Log {
 pub(crate) struct Complete {
     pub(crate) number: u64,
     pub(crate) bytes: u64,
+    /// Least wall time of a row, in microseconds.
+    pub(crate) oldest: Option<i64>,
 }
 
 struct Current {
@@ -122,6 +127,7 @@ struct Current {
     defined: HashSet<TrackId>,
     first: u64,
     last: u64,
+    oldest: i64,
     /// Its name survives a power loss.
     named: bool,
 }
@@ -159,6 +165,13 @@ impl Log {
     pub(crate) fn bytes(&self) -> u64 {
         let complete: u64 = self.complete.iter().map(|log| log.bytes).sum();
         complete + self.length()
+    }
+
+    /// Least wall time of a row in all logs, in microseconds.
+    pub(crate) fn oldest(&self) -> Option<i64> {
+        let complete = self.complete.iter().filter_map(|log| log.oldest);
+        let current = self.current.iter().map(|current| current.oldest);
+        complete.chain(current).min()
     }
 
     /// Bytes of frames that are not written yet.
@@ -212,7 +225,7 @@ impl Log {
             Some(current) => current,
             None => self
                 .current
-                .insert(Current::create(&*self.disk, self.next, waiting.first)?),
+                .insert(Current::create(&*self.disk, self.next, waiting)?),
         };
         let written = current.append(waiting);
         if current.tail.is_broken() {
@@ -239,6 +252,7 @@ impl Log {
             self.complete.push_back(Complete {
                 number: current.number,
                 bytes: current.tail.length(),
+                oldest: Some(current.oldest),
             });
             self.next = current.number + 1;
         }
@@ -246,13 +260,14 @@ impl Log {
 }
 
 impl Current {
-    fn create(disk: &dyn Disk, number: u64, first: u64) -> io::Result<Self> {
+    fn create(disk: &dyn Disk, number: u64, waiting: &Waiting) -> io::Result<Self> {
         Ok(Self {
             number,
             tail: Tail::open(disk, &Numbered::Log.path(number), 0)?,
             defined: HashSet::new(),
-            first,
-            last: first,
+            first: waiting.first,
+            last: waiting.first,
+            oldest: waiting.wall,
             named: false,
         })
     }
@@ -275,6 +290,7 @@ impl Current {
             self.defined.extend(new.iter().map(|track| track.id));
         }
         self.last = waiting.last;
+        self.oldest = self.oldest.min(waiting.wall);
         Ok(())
     }
 

@@ -31,9 +31,18 @@ struct Placed {
 pub(crate) struct LoggedRow<'a> {
     pub(crate) track: TrackId,
     pub(crate) bytes: &'a [u8],
-    pub(crate) meta: row::Meta,
+    frame: &'a Placed,
+}
+
+impl LoggedRow<'_> {
+    pub(crate) fn meta(&self) -> &row::Meta {
+        &self.frame.meta
+    }
+
     /// Where its frame begins in the file.
-    pub(crate) at: u64,
+    pub(crate) fn at(&self) -> u64 {
+        self.frame.at
+    }
 }
 
 impl Logged {
@@ -110,12 +119,7 @@ impl Logged {
         let frames = self.frames.iter().filter(move |frame| wanted(&frame.meta));
         frames.flat_map(|frame| {
             row::each(&self.bytes[frame.body.clone()]).map(|row| match row {
-                Ok((track, bytes)) => Ok(LoggedRow {
-                    track,
-                    bytes,
-                    meta: frame.meta,
-                    at: frame.at,
-                }),
+                Ok((track, bytes)) => Ok(LoggedRow { track, bytes, frame }),
                 Err(why) => Err(self.damage(frame.at, frame.body.len(), why)),
             })
         })

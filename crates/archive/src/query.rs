@@ -186,8 +186,8 @@ impl Archive {
                     .or_insert_with(|| self.wanted(row.track, query));
                 let Some(wanted) = wanted else { return Ok(()) };
                 row::decode(row.bytes, &mut cells)
-                    .and_then(|()| wanted.take(&cells, row.meta, &mut found))
-                    .map_err(|why| log.damage(row.at, row.bytes.len(), why))
+                    .and_then(|()| wanted.take(&cells, *row.meta(), &mut found))
+                    .map_err(|why| log.damage(row.at(), row.bytes.len(), why))
             });
             damages.extend(taken.err());
         }

@@ -43,11 +43,12 @@ pub(crate) fn seal<'a>(number: u64, log: &'a Logged, compressor: &mut Compressor
         };
         sealed.definitions.insert(track, definition);
         let mut blocks = Blocks::new(number, track, compressor, &mut sealed.blocks);
+        blocks.expect(rows.len());
         let mut cells = Unpacked::default();
         for row in rows {
             match row::decode(row.bytes, &mut cells) {
-                Ok(()) => blocks.push(&cells, &row.meta)?,
-                Err(why) => sealed.damages.push(log.damage(row.at, row.bytes.len(), why)),
+                Ok(()) => blocks.push(&cells, row.meta())?,
+                Err(why) => sealed.damages.push(log.damage(row.at(), row.bytes.len(), why)),
             }
         }
         blocks.flush()?;
@@ -57,7 +58,7 @@ pub(crate) fn seal<'a>(number: u64, log: &'a Logged, compressor: &mut Compressor
 
 fn undefined(log: &Logged, rows: &[LoggedRow<'_>]) -> Damage {
     let bytes = rows.iter().map(|row| row.bytes.len()).sum();
-    let at = rows.first().map_or(0, |row| row.at);
+    let at = rows.first().map_or(0, LoggedRow::at);
     log.damage(at, bytes, Malformed("all definitions of a track are damaged"))
 }
 
@@ -89,6 +90,11 @@ impl<'a> Blocks<'a> {
             made,
             parts: 0,
         }
+    }
+
+    /// So many rows are to come. Tables are large, and room beyond that would be memory for nothing.
+    pub(crate) fn expect(&mut self, rows: usize) {
+        self.table.expect(rows);
     }
 
     pub(crate) fn push(&mut self, cells: &Unpacked, meta: &row::Meta) -> io::Result<()> {

@@ -65,6 +65,8 @@ struct Finished {
     number: u64,
     bytes: u64,
     recorded: u64,
+    /// Least wall time of a row, in microseconds.
+    oldest: Option<i64>,
 }
 
 struct Current {
@@ -73,6 +75,7 @@ struct Current {
     entries: Vec<Entry>,
     defined: HashSet<TrackId>,
     recorded: u64,
+    oldest: Option<i64>,
     /// Its name survives a power loss.
     named: bool,
 }
@@ -139,6 +142,13 @@ impl Segments {
         finished.saturating_add(self.current.as_ref().map_or(0, |current| current.recorded))
     }
 
+    /// Least wall time of a row in them, in microseconds.
+    pub(crate) fn oldest(&self) -> Option<i64> {
+        let finished = self.finished.iter().map(|segment| segment.oldest);
+        let current = self.current.iter().map(|current| current.oldest);
+        finished.chain(current).flatten().min()
+    }
+
     /// Writes the blocks of log `number`, for good; gives what of it could not be read.
     pub(crate) fn seal(&mut self, number: u64, log: &Logged) -> io::Result<Vec<Damage>> {
         let sealed = seal(number, log, &mut self.compressor)?;
@@ -184,6 +194,7 @@ impl Segments {
             number: current.number,
             bytes: current.tail.length(),
             recorded: current.recorded,
+            oldest: current.oldest,
         });
     }
 
@@ -232,18 +243,27 @@ impl Opened {
             number,
             bytes,
             recorded,
+            oldest: oldest(&contents.entries),
         });
         Ok(())
     }
 }
 
 /// The highest number of a log among a file's seals and blocks, either of which may be damaged.
-fn last_log(contents: &Contents) -> u64 {
-    let blocks = contents
-        .entries
+fn blocks(entries: &[Entry]) -> impl Iterator<Item = block::Meta> {
+    entries
         .iter()
         .filter(|entry| entry.kind == Kind::Block)
-        .filter_map(|entry| block::Meta::decode(&entry.meta).ok());
+        .filter_map(|entry| block::Meta::decode(&entry.meta).ok())
+}
+
+/// Least wall time of a row in these blocks, in microseconds.
+fn oldest(entries: &[Entry]) -> Option<i64> {
+    blocks(entries).map(|block| block.wall.0).min()
+}
+
+fn last_log(contents: &Contents) -> u64 {
+    let blocks = blocks(&contents.entries);
     let seals = SealMeta::among(&contents.entries).map(|seal| seal.number);
     seals.chain(blocks.map(|block| block.seal)).max().unwrap_or(0)
 }
@@ -257,6 +277,7 @@ impl Current {
             entries: Vec::new(),
             defined: HashSet::new(),
             recorded: 0,
+            oldest: None,
             named: false,
         })
     }
@@ -271,6 +292,7 @@ impl Current {
         Self {
             number,
             tail,
+            oldest: oldest(&contents.entries),
             entries: contents.entries,
             defined,
             recorded,
@@ -304,6 +326,7 @@ impl Current {
             self.named = true;
         }
         let appended = Contents::scan("", &bytes).map_err(io::Error::other)?;
+        self.oldest = self.oldest.into_iter().chain(oldest(&appended.entries)).min();
         let placed = appended.entries.into_iter().map(|mut entry| {
             entry.at += start;
             entry

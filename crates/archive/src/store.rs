@@ -3,12 +3,14 @@
 use crate::contents::Contents;
 use crate::damage::{Damage, OpenError};
 use crate::files::{Disk, Lock};
+use crate::frame::Kind;
 use crate::layout::{Numbered, PINS};
 use crate::limits::Limits;
 use crate::log::{Complete, Log};
 use crate::logged::Logged;
 use crate::pin::Pins;
 use crate::record::Records;
+use crate::row;
 use crate::segments::Segments;
 use std::io;
 use std::sync::Arc;
@@ -130,6 +132,12 @@ fn look(disk: &dyn Disk, number: u64) -> Result<Complete, OpenError> {
         .length()
         .map_err(OpenError::io(format!("measure {path}")))?;
     // A log of another format is not to be sealed in this one.
-    Contents::load(&path, &*source)?;
-    Ok(Complete { number, bytes })
+    let contents = Contents::load(&path, &*source)?;
+    let frames = contents.entries.iter().filter(|entry| entry.kind == Kind::Rows);
+    let walls = frames.filter_map(|entry| Some(row::Meta::decode(&entry.meta).ok()?.wall().0));
+    Ok(Complete {
+        number,
+        bytes,
+        oldest: walls.min(),
+    })
 }

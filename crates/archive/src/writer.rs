@@ -8,7 +8,7 @@ use crate::pin::{Clocks, FullRate, PinError, Pins};
 use crate::record::{Record, Records, Refused};
 use crate::second::Seconds;
 use crate::store::Store;
-use crate::time::{Epoch, Now, Offset};
+use crate::time::{self, Epoch, Now, Offset};
 use crate::track::Track;
 use model::{Port, Schema};
 use ring::Window;
@@ -240,6 +240,8 @@ impl Writer {
 
     fn note(&mut self, done: Result<(), String>) {
         let store = self.store.as_ref();
+        let sealed = store.and_then(|store| store.segments.oldest());
+        let oldest = sealed.into_iter().chain(self.log.oldest()).min();
         self.status = Status {
             state: done.map_or_else(State::Paused, |()| State::Writing),
             rows: self.log.written,
@@ -250,6 +252,7 @@ impl Writer {
             record_bytes: self.records.bytes(),
             pin_bytes: store.map_or(0, |store| store.pins.bytes()),
             recorded: Duration::from_micros(store.map_or(0, |store| store.segments.recorded())),
+            oldest: oldest.map(time::nanos),
         };
     }
 }

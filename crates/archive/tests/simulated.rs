@@ -1,7 +1,7 @@
 //! A simulated server, written at the default cadence and held against what was generated, value by value.
 
 use archive::{Archive, Epoch, Handle, Limits, Now, Query, Rows, State, Writer};
-use model::{Host, Opened, PortId, Read, Source, SourceKind};
+use model::{Host, Opened, PortId, Read, Schema, Source, SourceKind};
 use ring::Window;
 use sim::{Scenario, Simulator};
 use std::collections::BTreeMap;
@@ -35,6 +35,149 @@ fn now(monotonic: u64) -> Now {
         monotonic,
         wall: monotonic.cast_signed(),
     }
+}
+
+/// Hours of [`a_day_is_what_was_generated`]: a day, unless the environment says otherwise.
+const HOURS: &str = "ROCEWATCH_ARCHIVE_HOURS";
+
+/// The newest rows of a second, one of each source.
+type Newest = Vec<Option<(Window, Vec<u64>)>>;
+
+/// Two ports at the default cadence, instant by instant.
+struct Played {
+    time: Arc<AtomicU64>,
+    host: Simulator,
+}
+
+impl Played {
+    fn new() -> Self {
+        let time = Arc::new(AtomicU64::new(0));
+        let clock = Arc::clone(&time);
+        Self {
+            time,
+            host: Simulator::new(Scenario::Tour, 2, move || clock.load(Ordering::Relaxed)),
+        }
+    }
+
+    fn sources(&self) -> Vec<(Box<dyn Source>, u64)> {
+        let mut sources = Vec::new();
+        for port in self.host.ports().expect("it lists its ports") {
+            for (kind, interval) in CADENCE {
+                let Opened::Active(source) = self.host.open(&port, kind) else {
+                    panic!("{kind} does not open")
+                };
+                sources.push((source, interval));
+            }
+        }
+        sources
+    }
+
+    /// Reads what is due in a second; `row` is told of each.
+    fn second(
+        &self,
+        second: u64,
+        sources: &mut [(Box<dyn Source>, u64)],
+        mut row: impl FnMut(usize, Window, &[u64]),
+    ) {
+        for at in (second * SECOND..(second + 1) * SECOND).step_by(100_000_000) {
+            self.time.store(at, Ordering::Relaxed);
+            for (i, (source, interval)) in sources.iter_mut().enumerate() {
+                if at.is_multiple_of(*interval) {
+                    let mut values = vec![0; source.schema().columns.len()];
+                    assert_eq!(source.read(&mut values), Read::Row);
+                    let window = Window {
+                        began: at,
+                        ended: at + 40_000,
+                    };
+                    row(i, window, &values);
+                }
+            }
+        }
+    }
+}
+
+/// The same server is simulated a second time beside the look-up: a day of rows would not fit into memory.
+#[test]
+#[ignore = "./x archive: a day takes a while"]
+fn a_day_is_what_was_generated() {
+    let hours = std::env::var(HOURS).map_or(24, |hours| hours.parse().expect("a number of hours"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let played = Played::new();
+    let mut sources = played.sources();
+    let mut writer =
+        Writer::open(folder.path(), Limits::default(), Epoch([1; 16]), now(0)).expect("it opens");
+    let ports = played.host.ports().expect("it lists its ports");
+    let handles: Vec<Handle> = sources
+        .iter()
+        .map(|(source, _)| {
+            let port = ports.iter().find(|port| port.id == source.schema().port);
+            writer.open_track(port.expect("it is there"), source.schema())
+        })
+        .collect();
+    for second in 0..hours * 3_600 {
+        played.second(second, &mut sources, |i, window, row| {
+            writer.row(handles[i], window, row)
+        });
+        assert_eq!(writer.tick(now((second + 1) * SECOND)).state, State::Writing);
+    }
+    assert_eq!(writer.finish().state, State::Writing);
+    let archive = Archive::open(folder.path()).expect("it opens");
+    assert_eq!(archive.damages(), []);
+    let again = Played::new();
+    let mut sources = again.sources();
+    let mut compared = 0;
+    for hour in 0..hours {
+        compared += compare_hour(&archive, hour, &again, &mut sources);
+    }
+    assert!(compared > hours * 3_600 * 4 * 2, "{compared} rows");
+}
+
+/// Holds an hour of an archive against what is generated; gives how many rows there were.
+fn compare_hour(
+    archive: &Archive,
+    hour: u64,
+    played: &Played,
+    sources: &mut [(Box<dyn Source>, u64)],
+) -> u64 {
+    let hour = hour * 3_600..(hour + 1) * 3_600;
+    let mut found: Vec<_> = sources
+        .iter()
+        .map(|(source, _)| rows_of(archive, source.schema(), &hour).into_iter())
+        .collect();
+    let mut compared = 0;
+    for second in hour {
+        let mut newest: Newest = vec![None; sources.len()];
+        played.second(second, sources, |i, window, row| {
+            newest[i] = Some((window, row.to_vec()))
+        });
+        for (found, newest) in found.iter_mut().zip(newest) {
+            if let Some(newest) = newest {
+                assert_eq!(found.next(), Some(newest), "second {second}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(found.iter_mut().all(|found| found.next().is_none()));
+    compared
+}
+
+fn rows_of(archive: &Archive, schema: &Schema, seconds: &std::ops::Range<u64>) -> Vec<(Window, Vec<u64>)> {
+    let found = archive.rows(&Query {
+        port: &schema.port,
+        source: schema.source,
+        columns: &[],
+        from: (seconds.start * SECOND).cast_signed(),
+        to: (seconds.end * SECOND - 1_000).cast_signed(),
+    });
+    assert_eq!(found.damages, []);
+    let mut all = Vec::new();
+    for rows in &found.rows {
+        for (i, time) in rows.times.iter().enumerate() {
+            let row = rows.columns.iter().map(|column| column.values[i]).collect();
+            all.push((time.window, row));
+        }
+    }
+    all
 }
 
 #[test]

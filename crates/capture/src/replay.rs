@@ -2,7 +2,7 @@
 
 use crate::{Answer, Place, Reading, Recording};
 use catalog::Kind;
-use model::{ABSENT, Changes, Host, Opened, Port, Read, Schema, Source, SourceKind, Why};
+use model::{ABSENT, Changes, Host, Opened, Port, Read, Schema, Setup, Source, SourceKind, Why};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -113,6 +113,10 @@ impl<H: Host> Host for Replay<H> {
             Some(readings) if port.link_layer.is_read() => self.play(port, source, readings),
             _ => self.files.open(port, source),
         }
+    }
+
+    fn setup(&self, ports: &[Port]) -> Setup {
+        self.files.setup(ports)
     }
 
     fn changes(&self) -> Result<Box<dyn Changes>, Why> {

@@ -105,6 +105,8 @@ pub(crate) struct Family {
     pub(crate) origin: String,
     #[serde(default = "live")]
     pub(crate) status: String,
+    #[serde(default)]
+    pub(crate) essential: bool,
     pub(crate) help: String,
     #[serde(default)]
     pub(crate) labels: Vec<String>,

@@ -199,6 +199,7 @@ pub(crate) fn write_families(code: &mut String, families: &[Family], files: &[(S
         unit,
         origin,
         status,
+        essential,
         help,
         labels,
         from,
@@ -207,7 +208,7 @@ pub(crate) fn write_families(code: &mut String, families: &[Family], files: &[(S
         let _ = writeln!(
             code,
             "    Family {{ section: {section:?}, name: {name:?}, kind: FamilyKind::{}, unit: {unit:?}, origin: Origin::{}, \
-             status: Status::{}, help: {help:?}, labels: &{labels:?}, from: &[",
+             status: Status::{}, essential: {essential}, help: {help:?}, labels: &{labels:?}, from: &[",
             camel(kind),
             camel(origin),
             camel(status),

@@ -53,6 +53,8 @@ pub struct Family {
     pub origin: Origin,
     /// Whether it is exposed yet.
     pub status: Status,
+    /// Whether alerts or the view of a whole fabric need it: the profile `minimal` shows nothing else.
+    pub essential: bool,
     /// HELP, in a sentence.
     pub help: &'static str,
     /// Label names, in the order in which they are exposed.

@@ -88,7 +88,7 @@ impl Finding {
     }
 
     /// The same with a value for a blank of its commands, as `{priority}`.
-    pub(crate) fn with(mut self, blank: &str, value: impl ToString) -> Self {
+    pub(crate) fn with(mut self, blank: &str, value: &impl ToString) -> Self {
         let value = value.to_string();
         for command in &mut self.commands {
             *command = command.replace(blank, &value);

@@ -2,6 +2,11 @@
 
 use model::Priorities;
 
+/// The priorities that the vendors' guides and most plans use for `RoCE`: 3 and 4.
+pub(crate) const CUSTOMARY: Priorities = 0b0001_1000;
+/// More priorities with PFC than this are not meant.
+const MOST: u32 = 3;
+
 /// How a fabric is meant to be set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -78,10 +83,19 @@ impl Policy {
         }
     }
 
-    /// The priorities that are lossless on a port with PFC on these.
+    /// The priorities that are meant to be lossless on a port with PFC on these: the planned, or those with PFC. Of so many that
+    /// they cannot be meant, the customary ones.
     #[must_use]
     pub fn lossless_of(&self, pfc: Option<Priorities>) -> Option<Priorities> {
-        self.planned().or(pfc)
+        let meant = |mask: Priorities| {
+            let customary = mask & CUSTOMARY;
+            if mask.count_ones() > MOST && customary != 0 {
+                customary
+            } else {
+                mask
+            }
+        };
+        self.planned().or(pfc.map(meant))
     }
 
     /// The lossless priority for which remedies are written: the lowest planned, 3 without a plan.

@@ -11,7 +11,7 @@ const CUSTOMARY: u8 = 26;
 /// By which mark the port chooses a packet's priority; `None` if that is not known.
 ///
 /// mlx5 has no word for it in DCB, but trusts DSCP if and only if its APP table has entries for DSCP
-/// (drivers/net/ethernet/mellanox/mlx5/core/en_dcbnl.c, `mlx5e_dcbnl_ieee_setapp`).
+/// (`mlx5e_dcbnl_ieee_setapp` of `drivers/net/ethernet/mellanox/mlx5/core/en_dcbnl.c`).
 #[must_use]
 pub fn trust(port: &PortFacts) -> Option<Trust> {
     let by_table = || {

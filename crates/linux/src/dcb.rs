@@ -9,6 +9,7 @@ mod tests;
 use crate::ethtool::Interface;
 use crate::netlink::{ANSWER, Attributes, Request, Socket};
 use crate::{Context, why_from_errno};
+pub(crate) use answer::IEEE;
 use answer::{Dcb, Shape};
 use model::{Opened, Port, PortId, Read, Schema, Source, SourceKind, Why};
 use neli::consts::socket::NlFamily;
@@ -21,7 +22,7 @@ pub(crate) const GROUP: u32 = 23;
 const RTM_GETDCB: u16 = 78;
 const RTM_SETDCB: u16 = 79;
 /// `struct dcbmsg`: family, command, pad.
-const HEADER: usize = 4;
+pub(crate) const HEADER: usize = 4;
 /// `DCB_CMD_IEEE_GET`, `DCB_CMD_GDCBX`.
 const IEEE_GET: u8 = 21;
 const GET_DCBX: u8 = 22;
@@ -31,6 +32,11 @@ const DCBX: u16 = 14;
 /// `DCB_CAP_DCBX_HOST`, `DCB_CAP_DCBX_LLD_MANAGED`.
 const HOST: u8 = 1;
 const LLD_MANAGED: u8 = 2;
+
+/// The question for all of IEEE DCB of an interface.
+pub(crate) fn question(netdev: &str) -> Request {
+    request(IEEE_GET, netdev)
+}
 
 fn request(command: u8, netdev: &str) -> Request {
     Request::new(RTM_GETDCB, &[0, command, 0, 0]).with(IFNAME, format!("{netdev}\0").as_bytes())

@@ -2,10 +2,11 @@
 
 use crate::errno::why_from_errno;
 use crate::ethtool::Columns;
+use crate::processes::Processes;
 use crate::tree::Tree;
-use crate::{changes, dcb, ethtool, hwmon, link, module, ports, rdma, record, settings, verbs};
+use crate::{changes, dcb, ethtool, hwmon, link, module, ports, rdma, record, settings, setup, verbs};
 use capture::Files;
-use model::{Changes, Host, LinkLayer, Opened, Port, SourceKind, Why};
+use model::{Changes, Host, LinkLayer, Opened, Port, QueuePairs, Setup, SourceKind, Why};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
@@ -16,6 +17,8 @@ use std::time::Duration;
 pub struct Options {
     /// Where its sysfs is: `/sys`, the host's in a container, or a copy.
     pub sysfs: PathBuf,
+    /// Where its procfs is, for what processes hold of the devices.
+    pub procfs: PathBuf,
     /// Every statistic of a driver gets a column, not only those that the catalogue knows.
     pub every_statistic: bool,
     /// Optional RDMA counters are switched on while they are read. This writes to the devices: steering rules that
@@ -27,6 +30,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             sysfs: "/sys".into(),
+            procfs: "/proc".into(),
             every_statistic: false,
             optional_counters: false,
         }
@@ -70,6 +74,7 @@ pub(crate) struct Context {
 /// are read.
 pub struct Kernel {
     context: Context,
+    procfs: PathBuf,
     without_rdma: Once,
 }
 
@@ -103,6 +108,7 @@ impl Kernel {
                 columns,
                 optional_counters: options.optional_counters,
             },
+            procfs: options.procfs.clone(),
             without_rdma: Once::new(),
         }
     }
@@ -167,6 +173,14 @@ impl Host for Kernel {
             (SourceKind::Module, None) => module::open(context, port),
             (SourceKind::Verbs, _) => verbs::open(context, port),
         }
+    }
+
+    fn setup(&self, ports: &[Port]) -> Setup {
+        setup::read(&self.context, ports)
+    }
+
+    fn queue_pairs(&self, port: &Port) -> Result<QueuePairs, Why> {
+        rdma::resources::queue_pairs(&Processes::open(&self.procfs)?, port)
     }
 
     fn changes(&self) -> Result<Box<dyn Changes>, Why> {

@@ -2,7 +2,7 @@
 
 use crate::number::{decimal, hexadecimal};
 use crate::tree::Tree;
-use model::{Gpu, Pci, PcieLink};
+use model::{Gpu, GpuSetup, Pci, PcieLink};
 use std::cmp::Reverse;
 
 /// Base class and subclass of a VGA controller, a 3D controller, any other display controller, and a processing
@@ -60,7 +60,7 @@ pub(crate) fn facts(tree: &Tree, path: &str) -> Option<(Pci, Option<u32>)> {
     Some((pci, numa_node(tree, path)))
 }
 
-fn link(tree: &Tree, path: &str, which: &str) -> Option<PcieLink> {
+pub(crate) fn link(tree: &Tree, path: &str, which: &str) -> Option<PcieLink> {
     let speed = tree.read_string(&format!("{path}/{which}_link_speed")).ok()?;
     let width = tree.number(&format!("{path}/{which}_link_width"), decimal).ok()?;
     // 0 lanes and 255 lanes stand for a link that is down or a device that is off the bus.
@@ -82,7 +82,7 @@ fn gigatransfers(speed: &str) -> Option<f32> {
         .filter(|speed: &f32| speed.is_finite() && *speed > 0.0)
 }
 
-fn numa_node(tree: &Tree, path: &str) -> Option<u32> {
+pub(crate) fn numa_node(tree: &Tree, path: &str) -> Option<u32> {
     // -1, which is no number here, is a machine without NUMA or firmware that does not tell.
     let node = tree.number(&format!("{path}/numa_node"), decimal).ok()?;
     u32::try_from(node).ok()
@@ -95,6 +95,7 @@ pub(crate) struct Gpus(Vec<Candidate>);
 #[derive(Debug)]
 struct Candidate {
     address: String,
+    vendor: u64,
     path: String,
     numa_node: Option<u32>,
 }
@@ -109,6 +110,16 @@ impl Gpus {
                 .filter_map(|device| candidate(tree, device.name))
                 .collect(),
         )
+    }
+
+    /// Every one of them.
+    pub(crate) fn all(self) -> Vec<GpuSetup> {
+        let of = |gpu: Candidate| GpuSetup {
+            address: gpu.address,
+            vendor: gpu.vendor,
+            numa_node: gpu.numa_node,
+        };
+        self.0.into_iter().map(of).collect()
     }
 
     /// The GPU with which the function at `path` has the longest way down the PCI tree in common; among those that share
@@ -151,8 +162,10 @@ fn candidate(tree: &Tree, address: String) -> Option<Candidate> {
     }
     let path = tree.resolve(&format!("bus/pci/devices/{address}")).ok()?;
     let numa_node = numa_node(tree, &path);
+    let vendor = read("vendor")?;
     Some(Candidate {
         address,
+        vendor,
         path,
         numa_node,
     })
@@ -189,6 +202,7 @@ mod tests {
     fn gpus(paths: &[(&str, Option<u32>)]) -> Gpus {
         let candidate = |&(path, numa_node): &(&str, Option<u32>)| Candidate {
             address: address(path).unwrap().to_owned(),
+            vendor: 0x10de,
             path: path.to_owned(),
             numa_node,
         };

@@ -9,6 +9,7 @@ pub mod fuzzing;
 mod guest;
 mod optional;
 mod queue_pairs;
+pub(crate) mod resources;
 mod stat;
 
 use crate::Context;

@@ -1,6 +1,6 @@
 //! The two traits between the agent and what it watches.
 
-use crate::{Port, Schema, Setup, SourceKind};
+use crate::{Port, QueuePairs, Schema, Setup, SourceKind};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +31,19 @@ pub trait Host: Send + Sync {
     fn setup(&self, ports: &[Port]) -> Setup {
         let _ = ports;
         Setup::default()
+    }
+
+    /// Who holds queue pairs of the device of this port. Asks the driver once for each of them, so it may block for as long as
+    /// the firmware likes.
+    ///
+    /// # Errors
+    /// Why nobody can tell.
+    fn queue_pairs(&self, port: &Port) -> Result<QueuePairs, Why> {
+        let detail = format!(
+            "who holds the queue pairs of {} is known of a running kernel only",
+            port.device
+        );
+        Err(Why::new("not_on_this_host", detail))
     }
 
     /// What changes on the host from now on.

@@ -6,12 +6,14 @@
 pub mod errno;
 mod host;
 mod port;
+mod queue_pair;
 mod schema;
 mod setup;
 
 pub use catalog::SourceKind;
 pub use host::{Change, Changes, Host, Opened, Read, Source, Why};
 pub use port::{DeviceId, Gid, GidType, Gpu, LinkLayer, Pci, PcieLink, Port, PortId, PortState};
+pub use queue_pair::{Holder, Owner, Place, QueuePair, QueuePairKind, QueuePairState, QueuePairs};
 pub use schema::{ABSENT, Column, Schema};
 pub use setup::{
     Acs, Address, Buffers, EcnSetup, Express, Fec, GpuDirect, GpuSetup, Iommu, LinkSetup, Module, Neighbour,

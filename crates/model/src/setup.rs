@@ -131,8 +131,6 @@ pub struct EcnSetup {
 pub struct LinkSetup {
     /// The highest speed that the port supports, in bits per second.
     pub best_speed: Option<u64>,
-    /// Lanes at that speed.
-    pub best_lanes: Option<u32>,
     /// Forward error correction in use.
     pub fec: Option<Fec>,
 }

@@ -50,7 +50,7 @@ async fn same(page: Bytes, address: SocketAddr) -> Result<()> {
         header_timeout: Duration::from_secs(30),
     };
     let router = Router::new().route("/metrics", get(move || std::future::ready(page.clone())));
-    server::serve(listener, router, &limits, std::future::pending()).await;
+    server::serve(listener, router, &limits, server::Plain, std::future::pending()).await;
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -40,6 +41,12 @@ pub(crate) enum Command {
     Ports(Ports),
     /// Show every counter of a port: value, growth, unit and meaning.
     Counters(Counters),
+    /// Tell what is wrong with this server's RoCE configuration and traffic, why it matters, and what mends it.
+    Doctor(Doctor),
+    /// Run a command, and tell what every port did meanwhile; ends with the command's exit status.
+    Watch(Watch),
+    /// Tell NCCL, UCX and gloo how to use this server's RoCE ports, as lines for a shell; or check what is set.
+    NcclEnv(NcclEnv),
     /// Write all that can be read of this server's NICs into a file, for a bug report or for a look elsewhere.
     Capture(Capture),
     /// Tell what happened: what was unlike the hour before, or every value, from the archive that the daemon keeps.
@@ -96,6 +103,42 @@ pub(crate) struct Counters {
     pub(crate) source: Source,
 }
 
+/// Options of `watch`.
+#[derive(Debug, Args)]
+#[command(override_usage = "rocewatch watch [OPTIONS] -- COMMAND [ARGUMENT]...")]
+pub(crate) struct Watch {
+    /// The command, behind --.
+    #[arg(value_name = "COMMAND", required = true, last = true)]
+    pub(crate) command: Vec<OsString>,
+    /// Tell it in JSON. The report goes to standard error in any case: standard output is the command's.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the report into a file as well, in JSON, for --baseline.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Compare with an earlier run: where this one is worse and the command succeeded, end with status 123.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// Options of `nccl-env`.
+#[derive(Debug, Args)]
+pub(crate) struct NcclEnv {
+    /// Compare what is set in this environment, or in NCCL's file, with what the NICs do. Ends with status 1 if something is wrong.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// The same of the environment that this process was started with.
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Option<u32>,
+    /// Print JSON for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
 /// Options of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
@@ -107,7 +150,7 @@ pub(crate) struct Explain {
 /// Options of `check-config`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckConfig {
-    /// The configuration file.
+    /// The configuration file; one that ends in .yml is a web configuration (--web-config).
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
@@ -127,6 +170,9 @@ pub(crate) struct Run {
 /// Options of `demo`.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
+    /// Configuration file (TOML), as run takes it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) server: Simulated,
     /// How many times as fast as real time simulated time passes, 1 to 10080: a week in a minute.
@@ -190,11 +236,60 @@ pub(crate) struct Sim {
 /// Options of `ports`.
 #[derive(Debug, Args)]
 pub(crate) struct Ports {
+    /// Tell who holds queue pairs of each device instead: process, container, pod.
+    #[arg(long)]
+    pub(crate) who: bool,
     /// Print JSON for programs.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) source: Source,
+}
+
+/// Options of `doctor`. The exit status is 0 if nothing is wrong, 1 for warnings, 2 for errors.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Tell the long story of one check, as in pfc_off, and look at nothing.
+    #[arg(long, value_name = "CHECK")]
+    pub(crate) explain: Option<String>,
+    /// For people or for programs.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = DoctorFormat::Text)]
+    pub(crate) format: DoctorFormat,
+    /// From which severity on the exit status is not 0.
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = FailOn::Warning)]
+    pub(crate) fail_on: FailOn,
+    /// Watch the traffic for so long.
+    #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub(crate) watch: Duration,
+    /// Configuration file (TOML): its section [policy] says what this fabric is meant to be.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// How the doctor's answer is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DoctorFormat {
+    /// By severity, with the evidence and what mends it.
+    Text,
+    /// All of it.
+    Json,
+    /// JUnit XML: a test case for each check.
+    Junit,
+}
+
+/// What ends the doctor with a status other than 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Anything.
+    Note,
+    /// Warnings and errors.
+    Warning,
+    /// Errors alone.
+    Error,
+    /// Nothing.
+    Never,
 }
 
 /// Options of `history`.
@@ -215,10 +310,10 @@ pub(crate) struct History {
     /// Of this port alone: RDMA device, netdev or PCI address.
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<String>,
-    /// CSV and JSON: of this counter or signal alone, as in rx_prio3_pause or pfc.rx_frames.
+    /// But for tables: of this counter or signal alone, as in rx_prio3_pause or pfc.rx_frames.
     #[arg(long, value_name = "NAME")]
     pub(crate) signal: Option<String>,
-    /// CSV and JSON: one value in so long [default: 1s].
+    /// But for tables: one value in so long [default: 1s].
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) step: Option<Duration>,
     /// Table: every counter that left the range of the hour before, in the order in which they did.
@@ -310,6 +405,10 @@ pub(crate) enum HistoryFormat {
     Csv,
     /// Every value, by counter.
     Json,
+    /// Every value as a row, for DuckDB, pandas and the like; to a file.
+    Parquet,
+    /// The series of /metrics with their times, for promtool tsdb create-blocks-from openmetrics.
+    Openmetrics,
 }
 
 /// Options of `capture`.
@@ -355,6 +454,9 @@ pub(crate) struct Serve {
     /// Address to serve on [default: 127.0.0.1:14791].
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
+    /// TLS and passwords, in a web.yml as Prometheus and its exporters have it [default: none of either].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) web_config: Option<PathBuf>,
     /// Directory to keep history in, made if it is not there. Without one, history is the last minutes in memory.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,

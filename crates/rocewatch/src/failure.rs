@@ -10,23 +10,39 @@ pub(crate) enum Failure {
     Usage(String),
     /// Something on this machine is not as it has to be.
     Runtime(String),
+    /// The command has done what it was asked for, and ends with a status that tells what came of it: what the doctor found,
+    /// or that of the command that `watch` ran.
+    Ended {
+        /// The status.
+        status: u8,
+        /// What there is to say of it, if that has not been said.
+        message: Option<String>,
+    },
 }
 
 impl Failure {
     /// Tells the person at the terminal, and the shell.
     #[allow(clippy::print_stderr)] // the one place where a command says why it failed
     pub(crate) fn report(&self) -> ExitCode {
-        eprintln!("rocewatch: {self}");
+        if !matches!(self, Self::Ended { message: None, .. }) {
+            eprintln!("rocewatch: {self}");
+        }
         ExitCode::from(match self {
             Self::Usage(_) => 64,
             Self::Runtime(_) => 1,
+            Self::Ended { status, .. } => *status,
         })
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Usage(message) | Self::Runtime(message)) = self;
-        f.write_str(message)
+        match self {
+            Self::Usage(message) | Self::Runtime(message) => f.write_str(message),
+            Self::Ended { status, message } => match message {
+                Some(message) => f.write_str(message),
+                None => write!(f, "ended with status {status}"),
+            },
+        }
     }
 }

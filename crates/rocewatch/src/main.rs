@@ -13,9 +13,13 @@ mod incident;
 mod logging;
 mod metrics;
 mod past;
+mod push;
 mod report;
+mod sandbox;
 mod service;
 mod shown;
+mod web;
+mod who;
 
 use std::process::ExitCode;
 

@@ -27,7 +27,8 @@ pub struct Slot {
     pub index: Option<Index>,
     /// The way to its base unit.
     pub scale: Scale,
-    source: SourceKind,
+    /// Where it is read.
+    pub source: SourceKind,
     /// Its columns: `parts[first..last]` of the port.
     parts: (usize, usize),
 }

@@ -44,7 +44,7 @@ fn can_be_run(config: &Config) {
 }
 
 /// One line each: where, if it is about a line, and what.
-fn check_problem(problem: &str, lines: usize) {
+pub(super) fn check_problem(problem: &str, lines: usize) {
     let problem = problem
         .strip_prefix("  ")
         .unwrap_or_else(|| panic!("not a line of its own: {problem:?}"));

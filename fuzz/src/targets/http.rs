@@ -50,6 +50,8 @@ static APP: LazyLock<Arc<App>> = LazyLock::new(|| {
         archivist: None,
         look_ups: None,
         streams: Streams::new(),
+        sandbox: "off",
+        web: None,
     })
 });
 

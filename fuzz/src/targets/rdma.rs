@@ -1,6 +1,6 @@
 //! Counters and devices as RDMA netlink tells of them.
 
-use linux::fuzzing::rdma::{counters, device, fill, schema};
+use linux::fuzzing::rdma::{counters, device, fill, place, queue_pairs, schema};
 
 /// A row is filled exactly if the answer has the counters of the schema in their order, and then with their values.
 ///
@@ -12,6 +12,11 @@ pub fn check(input: &[u8]) {
     let (first, later) = answers.split_at(usize::from(u16::from_le_bytes(*length)).min(answers.len()));
     for answer in [first, later] {
         assert!(device(answer).is_none_or(|(name, _)| name.len() < answer.len()));
+        for number in queue_pairs(answer) {
+            assert!(answer.windows(4).any(|four| four == number.to_ne_bytes()));
+        }
+        let place = place(&String::from_utf8_lossy(answer));
+        assert!(place.container.is_none_or(|container| container.len() == 64));
         for (name, value) in counters(answer) {
             assert!(name.len() < answer.len() && !name.contains('\0'));
             assert!(answer.windows(8).any(|eight| eight == value.to_ne_bytes()));

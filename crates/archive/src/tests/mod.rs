@@ -6,6 +6,7 @@ mod damage;
 mod full;
 mod keep;
 mod meanwhile;
+mod property;
 mod retention;
 mod together;
 

@@ -45,6 +45,10 @@ pub fn metrics() -> String {
 }
 
 fn write_contents(text: &mut String) {
+    text.push_str(
+        "\nThose marked *minimal* go out with every profile (`metrics.profile`), the others with `standard` and `full`; what a profile\n\
+         costs is in [scale.md](scale.md).\n",
+    );
     text.push_str("\n| metric | type | labels beside those of the port |\n| --- | --- | --- |\n");
     for family in FAMILIES {
         let name = family.exposed_name();
@@ -53,10 +57,10 @@ fn write_contents(text: &mut String) {
             "| [`{name}`](#{}) | {}{} | {} |",
             anchor(&name),
             kind(family.kind),
-            if family.status == Status::Planned {
-                ", planned"
-            } else {
-                ""
+            match (family.status, family.essential) {
+                (Status::Planned, _) => ", planned",
+                (Status::Live, true) => ", minimal",
+                (Status::Live, false) => "",
             },
             own_labels(family)
         );

@@ -33,7 +33,7 @@ pub(super) fn of_port(look: Look<'_>, found: &mut Vec<Finding>) {
             Evidence::new("ecn/roce_np/cnp_dscp", own.to_string()),
             Evidence::new("policy", planned.to_string()),
         ];
-        found.push(Finding::of(&table::CNP_DSCP, &look.port.port, said).with("{dscp}", planned));
+        found.push(Finding::of(&table::CNP_DSCP, &look.port.port, said).with("{dscp}", &planned));
     }
 }
 
@@ -49,6 +49,6 @@ fn off(
     };
     for priority in list(mask).filter(|priority| !has(enabled, *priority)) {
         let said = vec![Evidence::new(format!("{file}/{priority}"), "0: off")];
-        found.push(Finding::of(check, &look.port.port, said).with("{priority}", priority));
+        found.push(Finding::of(check, &look.port.port, said).with("{priority}", &priority));
     }
 }

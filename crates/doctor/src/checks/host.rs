@@ -1,4 +1,4 @@
-//! GPUDirect, versions, temperature, optics.
+//! `GPUDirect`, versions, temperature, optics.
 
 use super::{Look, differs};
 use crate::facts::{Facts, Rails};

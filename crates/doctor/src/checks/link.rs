@@ -10,7 +10,7 @@ use model::Fec;
 /// Bits per second of a lane that is modulated as PAM4, and has no mode without FEC.
 const PAM4: u64 = 50_000_000_000;
 /// What the kernel takes off the netdev's MTU for the headers of `RoCE`: GRH 40, UDP 8, BTH 12, XRC 4, atomic 28, ICRC 4
-/// (`iboe_get_mtu` in include/rdma/ib_addr.h).
+/// (`iboe_get_mtu` in `include/rdma/ib_addr.h`).
 const HEADERS: u32 = 96;
 
 /// The RDMA MTU that the kernel derives from a netdev's.
@@ -71,7 +71,7 @@ pub(super) fn of_rails(rails: &Rails<'_>, policy: &Policy, found: &mut Vec<Findi
     }
     for (port, mtu, usual) in odd(rails, |port| port.port.mtu) {
         let said = differs("MTU of the netdev", mtu.to_string(), usual.to_string());
-        found.push(Finding::of(&table::MTU_RAILS_DIFFER, &port.port, said).with("{mtu}", usual.max(mtu)));
+        found.push(Finding::of(&table::MTU_RAILS_DIFFER, &port.port, said).with("{mtu}", &usual.max(mtu)));
     }
     for (port, own, usual) in odd(rails, |port| Some((port.link.speed?, port.setup.link.fec?))) {
         // Another speed has another FEC, and is told as such.

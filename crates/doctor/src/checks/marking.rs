@@ -19,6 +19,10 @@ pub(super) fn of_port(look: Look<'_>, found: &mut Vec<Finding>) {
     let Some(mask) = look.policy.lossless_of(dcb.pfc).filter(|mask| *mask != 0) else {
         return;
     };
+    // Where PFC is on for everything, what its classes are is not the first thing to mend.
+    if look.policy.planned().is_none() && dcb.pfc != Some(mask) {
+        return;
+    }
     marks(look, dcb, mask, found);
     default_tos(look, dcb, mask, found);
     cnps(look, dcb, mask, found);
@@ -36,7 +40,7 @@ fn marks(look: Look<'_>, dcb: &Dcb, mask: Priorities, found: &mut Vec<Finding>) 
     let wanted = list(mask).next().unwrap_or(look.policy.priority());
     let fill = |finding: Finding| {
         let dscp = look.policy.dscp.unwrap_or(ROCE);
-        finding.with("{dscp}", dscp).with("{priority}", wanted)
+        finding.with("{dscp}", &dscp).with("{priority}", &wanted)
     };
     let lossless = Evidence::new("lossless", words(mask));
     match trust(look.port) {
@@ -87,7 +91,7 @@ fn default_tos(look: Look<'_>, dcb: &Dcb, mask: Priorities, found: &mut Vec<Find
         ];
         let dscp = roce_dscp(look.port, look.policy).unwrap_or(ROCE);
         let finding = Finding::of(&table::DEFAULT_TOS, &look.port.port, said);
-        found.push(finding.with("{tos}", u16::from(dscp) * 4 + 2));
+        found.push(finding.with("{tos}", &(u16::from(dscp) * 4 + 2)));
     }
 }
 
@@ -127,7 +131,7 @@ fn classes(look: Look<'_>, dcb: &Dcb, mask: Priorities, found: &mut Vec<Finding>
                 Evidence::new(format!("share of class {class}"), format!("{share} % (ETS)")),
             ];
             let finding = Finding::of(&table::CLASS_STARVED, &look.port.port, said);
-            found.push(finding.with("{class}", class));
+            found.push(finding.with("{class}", &class));
         }
         let beside: Vec<_> = list(!mask)
             .filter(|other| dcb.class(*other) == Some(class))
@@ -137,7 +141,7 @@ fn classes(look: Look<'_>, dcb: &Dcb, mask: Priorities, found: &mut Vec<Finding>
             let names: Vec<_> = beside.iter().map(u8::to_string).collect();
             let said = vec![mapped, Evidence::new("lossy priorities in it", names.join(", "))];
             let finding = Finding::of(&table::CLASS_SHARED, &look.port.port, said);
-            found.push(finding.with("{priority}", priority));
+            found.push(finding.with("{priority}", &priority));
         }
     }
 }

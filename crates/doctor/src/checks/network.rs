@@ -74,7 +74,7 @@ fn neighbours(look: Look<'_>, found: &mut Vec<Finding>) {
         ),
     ];
     let finding = Finding::of(&table::NEIGHBOUR_FAILED, &look.port.port, said);
-    found.push(finding.with("{neighbour}", worst.address));
+    found.push(finding.with("{neighbour}", &worst.address));
 }
 
 pub(super) fn of_rails(rails: &Rails<'_>, facts: &Facts, found: &mut Vec<Finding>) {
@@ -93,15 +93,14 @@ fn indexes(rails: &Rails<'_>, found: &mut Vec<Finding>) {
     // A rail without any is another finding.
     if first.iter().all(|(_, index)| index.is_some()) {
         let said = first.into_iter().map(|(device, index)| {
-            Evidence::new(
-                device,
-                index.map_or("none".to_owned(), |index| format!("index {index}")),
-            )
+            let index = index.map_or("none".to_owned(), |index| format!("index {index}"));
+            Evidence::new(device, index)
         });
-        found.push(
-            Finding::of_node(&table::GID_INDEX_DIFFERS, said.collect())
-                .with("{device}", ports[0].device.clone()),
-        );
+        let finding = Finding::of(&table::GID_INDEX_DIFFERS, ports[0], said.collect());
+        found.push(Finding {
+            port: None,
+            ..finding
+        });
     }
 }
 
@@ -164,9 +163,9 @@ fn subnets(rails: &Rails<'_>, routing: &Routing, found: &mut Vec<Finding>) {
 fn routed(finding: Finding, own: Address, rail: usize) -> Finding {
     let table = OWN_TABLE + u32::try_from(rail).unwrap_or(0);
     finding
-        .with("{network}", format!("{}/{}", own.network(), own.prefix))
-        .with("{address}", own.address)
-        .with("{table}", table)
+        .with("{network}", &format!("{}/{}", own.network(), own.prefix))
+        .with("{address}", &own.address)
+        .with("{table}", &table)
 }
 
 /// The route by which packets from this address leave their subnet.

@@ -78,7 +78,7 @@ fn push(
     found.push(Finding::of(check, &look.port.port, said).with("{hop}", &hop.address));
 }
 
-/// Whether PCIe carries the line.
+/// Whether `PCIe` carries the line.
 fn capacity(look: Look<'_>, found: &mut Vec<Finding>) {
     let (Some(nic), Some(speed)) = (look.port.setup.pci.first(), look.port.link.speed) else {
         return;

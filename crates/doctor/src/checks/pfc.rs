@@ -1,9 +1,9 @@
 //! PFC, pause, buffers, DCBX, and where the bytes are.
 
 use super::{Look, differs};
-use crate::facts::Rails;
+use crate::facts::{PortFacts, Rails};
 use crate::finding::{Evidence, Finding};
-use crate::policy::Policy;
+use crate::policy::{CUSTOMARY, Policy};
 use crate::priority::{has, list, roce_dscp, words};
 use crate::table::lossless as table;
 use catalog::{Direction, Signal};
@@ -11,8 +11,6 @@ use model::Priorities;
 
 /// `DCB_CAP_DCBX_LLD_MANAGED`.
 const LLD_MANAGED: u8 = 2;
-/// The priorities that the vendors' guides and most plans use.
-const CUSTOMARY: Priorities = 0b0001_1000;
 /// RDMA bytes a second below which their priority is not looked for.
 const BUSY: f64 = 1e6;
 
@@ -51,11 +49,11 @@ fn mended(finding: Finding, policy: &Policy) -> Finding {
     let priority = policy.priority();
     let flags = (0..8).map(|other| if other == priority { "1" } else { "0" });
     let flags = flags.collect::<Vec<_>>().join(",");
-    finding.with("{priority}", priority).with("{pfc}", flags)
+    finding.with("{priority}", &priority).with("{pfc}", &flags)
 }
 
 pub(super) fn of_rails(rails: &Rails<'_>, policy: &Policy, found: &mut Vec<Finding>) {
-    let Some((usual, odd)) = rails.odd(|port| port.pfc()) else {
+    let Some((usual, odd)) = rails.odd(PortFacts::pfc) else {
         return;
     };
     for (port, mask) in odd {
@@ -124,7 +122,7 @@ fn buffers(look: Look<'_>, found: &mut Vec<Finding>) {
             let names: Vec<_> = beside.iter().map(u8::to_string).collect();
             let said = vec![mapped, Evidence::new("lossy priorities in it", names.join(", "))];
             let finding = Finding::of(&table::BUFFER_SHARED, &look.port.port, said);
-            found.push(finding.with("{priority}", priority));
+            found.push(finding.with("{priority}", &priority));
         }
     }
 }
@@ -177,7 +175,7 @@ fn traffic(look: Look<'_>, found: &mut Vec<Finding>) {
             let finding = Finding::of(&table::ROCE_ON_OTHER_PRIORITY, &look.port.port, said);
             let dscp = roce_dscp(look.port, look.policy).unwrap_or(26);
             let wanted = list(mask).next().unwrap_or(look.policy.priority());
-            found.push(finding.with("{dscp}", dscp).with("{priority}", wanted));
+            found.push(finding.with("{dscp}", &dscp).with("{priority}", &wanted));
         }
         let more = lossless - rdma;
         let line = look.port.link.speed.map(|speed| speed as f64 / 8.0);
@@ -187,7 +185,7 @@ fn traffic(look: Look<'_>, found: &mut Vec<Finding>) {
                 said(format!("RDMA, {word}"), rdma),
             ];
             let finding = Finding::of(&table::OTHERS_ON_LOSSLESS, &look.port.port, said);
-            found.push(finding.with("{priority}", list(mask).next().unwrap_or(3)));
+            found.push(finding.with("{priority}", &list(mask).next().unwrap_or(3)));
         }
     }
 }

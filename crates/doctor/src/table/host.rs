@@ -1,4 +1,4 @@
-//! GPUDirect, versions, temperature, optics.
+//! `GPUDirect`, versions, temperature, optics.
 
 use crate::check::{Area, Check, Severity};
 

@@ -89,7 +89,7 @@ pub(crate) const PFC_PEER_DIFFERS: Check = Check {
     reads: "PEER_PFC by DCB netlink, where the NIC's firmware listens to LLDP; no right needed",
     fires: "LLDP of the switch port tells a PFC mask that is not the port's.",
     why: "Each end pauses priorities that the other does not hold: one direction of the link is lossy.",
-    advice: "Set both ends alike.",
+    advice: "Set both ends of the link alike.",
     commands: &["dcb pfc show dev {netdev}", "lldptool -t -n -i {netdev} -V PFC"],
 };
 

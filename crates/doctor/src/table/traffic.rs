@@ -166,7 +166,7 @@ pub(crate) const BAD_RECEIVE_PATH: Check = Check {
     area: Area::Traffic,
     severity: Severity::Error,
     reads: "CRC and symbol errors, FEC, ICRC, packets out of sequence",
-    fires: "Damaged frames are counted in two ways, or in one and packets are missing.",
+    fires: "Damaged frames are counted in two ways, or in one and packets are missing. Not while the link goes up and down.",
     why: "Errors are counted by the receiver of the bad direction: the sender at the other end, the cable, or this module's receiver is at fault, not what this node sends.",
     advice: "Clean or replace the cable or modules of this link, beginning with the sender at the other end; look at light and temperature (`optics_dim`, `module_hot`) and at the FEC mode (`fec_off`).",
     commands: NOTHING,

@@ -197,7 +197,8 @@ fn damage(window: &PortWindow, found: &mut Vec<Verdict>) {
     }
     let gaps = missing(window).filter(|rate| *rate > 0.0);
     let ways = counted.len() + usize::from(gaps.is_some());
-    if counted.is_empty() || ways < 2 {
+    // A link that goes down damages what is on it.
+    if counted.is_empty() || ways < 2 || !is_steady(window) {
         return;
     }
     let mut said: Vec<_> = counted

@@ -7,23 +7,18 @@ use crate::priority::{has, words};
 use crate::table::traffic as table;
 use crate::window::PortWindow;
 use catalog::{Direction, Signal};
-use model::Priorities;
 
 /// Share of the time from which pause that is received, or sent, is a fault.
 const HELD: f64 = 0.05;
 const HOLDS: f64 = 0.02;
 /// One direction dominates if it is so many times the other.
 const DOMINATES: f64 = 4.0;
-/// Percent of the time that DMA waits on PCIe.
+/// Percent of the time that DMA waits on `PCIe`.
 const STALLED: f64 = 10.0;
 /// A line that is used more than this is not held back.
 const FULL: f64 = 0.9;
 /// Pause on a lossy priority that is not nothing.
 const ANY: f64 = 0.001;
-/// The priorities that may be meant where PFC is on for too many.
-const CUSTOMARY: Priorities = 0b0001_1000;
-/// More priorities with PFC than this are not meant.
-const MOST: u32 = 3;
 
 pub(super) fn look(window: &PortWindow, policy: &Policy, found: &mut Vec<Verdict>) {
     on_lossy(window, policy, found);
@@ -109,11 +104,7 @@ fn holds(window: &PortWindow, (priority, sent): (u8, f64), received: f64, found:
 
 fn on_lossy(window: &PortWindow, policy: &Policy, found: &mut Vec<Verdict>) {
     let Some(pfc) = window.pfc else { return };
-    let meant = match policy.planned() {
-        Some(planned) => planned,
-        None if pfc.count_ones() > MOST => CUSTOMARY,
-        None => return,
-    };
+    let meant = policy.lossless_of(Some(pfc)).unwrap_or(pfc);
     let ratio = |priority| {
         [Direction::Rx, Direction::Tx]
             .into_iter()

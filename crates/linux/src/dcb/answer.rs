@@ -4,7 +4,7 @@ use super::{DCBX, HEADER};
 use crate::netlink::{Attribute, Attributes};
 
 /// `DCB_ATTR_IEEE`, and within it `DCB_ATTR_IEEE_*`.
-const IEEE: u16 = 13;
+pub(crate) const IEEE: u16 = 13;
 const IEEE_ETS: u16 = 1;
 const IEEE_PFC: u16 = 2;
 const IEEE_APP_TABLE: u16 = 3;

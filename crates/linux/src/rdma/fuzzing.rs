@@ -30,3 +30,18 @@ pub fn counters(answer: &[u8]) -> Vec<(&str, u64)> {
 pub fn device(payload: &[u8]) -> Option<(String, u32)> {
     nldev::device(payload)
 }
+
+/// The numbers of the queue pairs of an answer, and of those whose connections lead somewhere.
+#[must_use]
+pub fn queue_pairs(answer: &[u8]) -> Vec<u32> {
+    let tracked = nldev::queue_pairs(answer).into_iter().map(|entry| entry.number);
+    tracked
+        .chain(nldev::connections(answer).map(|led| led.number))
+        .collect()
+}
+
+/// What a process runs in, by the text of its control group.
+#[must_use]
+pub fn place(cgroup: &str) -> model::Place {
+    crate::place::of_cgroup(cgroup)
+}

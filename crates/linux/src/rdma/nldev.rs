@@ -1,15 +1,20 @@
 //! RDMA netlink: the messages and attributes of `include/uapi/rdma/rdma_netlink.h` that are used here.
 
 use crate::netlink::{ANSWER, Attributes, DUMP, Request, Socket};
+use model::{QueuePairKind, QueuePairState};
 use neli::consts::socket::NlFamily;
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::CStr;
+use std::net::SocketAddr;
 
 /// `RDMA_NL_NLDEV` as client, in the upper six bits of a message's type.
 const NLDEV: u16 = 5 << 10;
 const GET: u16 = NLDEV + 1;
 const SYS_GET: u16 = NLDEV + 6;
+const RES_GET: u16 = NLDEV + 9;
+const RES_QP_GET: u16 = NLDEV + 10;
+const RES_CM_ID_GET: u16 = NLDEV + 11;
 const STAT_SET: u16 = NLDEV + 16;
 const STAT_GET: u16 = NLDEV + 17;
 const STAT_GET_STATUS: u16 = NLDEV + 24;
@@ -18,7 +23,21 @@ const MONITOR: u16 = NLDEV + 28;
 const DEV_INDEX: u16 = 1;
 const DEV_NAME: u16 = 2;
 const PORT_INDEX: u16 = 3;
-const RES_QP: u32 = 19;
+const RES_SUMMARY: u16 = 15;
+const RES_SUMMARY_ENTRY: u16 = 16;
+const RES_SUMMARY_NAME: u16 = 17;
+const RES_SUMMARY_CURRENT: u16 = 18;
+const RES_QP: u16 = 19;
+const RES_QP_ENTRY: u16 = 20;
+const RES_LQPN: u16 = 21;
+const RES_RQPN: u16 = 22;
+const RES_TYPE: u16 = 26;
+const RES_STATE: u16 = 27;
+const RES_PID: u16 = 28;
+const RES_KERN_NAME: u16 = 29;
+const RES_CM_ID: u16 = 30;
+const RES_CM_ID_ENTRY: u16 = 31;
+const RES_DST_ADDR: u16 = 34;
 const STAT_MODE: u16 = 74;
 const STAT_RES: u16 = 75;
 const HWCOUNTERS: u16 = 80;
@@ -87,7 +106,7 @@ pub(super) fn counters_of(device: u32, port: u32) -> Request {
 /// The request for how counters are bound to queue pairs. It costs no firmware command (`rdma_counter_get_mode`).
 pub(super) fn queue_pair_mode_of(device: u32, port: u32) -> Request {
     about(STAT_GET, device, port)
-        .with(STAT_RES, &RES_QP.to_ne_bytes())
+        .with(STAT_RES, &u32::from(RES_QP).to_ne_bytes())
         .with(STAT_MODE, &0u32.to_ne_bytes())
 }
 
@@ -110,6 +129,112 @@ pub(super) enum QueuePairMode {
     Auto,
     /// To those that an administrator named.
     Manual,
+}
+
+/// The request for every queue pair of a device, as the kernel tracks them.
+pub(super) fn queue_pairs_of(device: u32) -> Request {
+    Request::dump(RES_QP_GET, &[]).with(DEV_INDEX, &device.to_ne_bytes())
+}
+
+/// A queue pair of an answer to [`queue_pairs_of`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub number: u32,
+    pub port: Option<u32>,
+    pub kind: QueuePairKind,
+    pub state: QueuePairState,
+    pub remote: Option<u32>,
+    /// The part of the kernel that holds it.
+    pub kernel: Option<String>,
+    /// The process that holds it, if the kernel names it.
+    pub process: Option<u32>,
+}
+
+/// The queue pairs of an answer to [`queue_pairs_of`].
+pub(super) fn queue_pairs(payload: &[u8]) -> Vec<Entry> {
+    nested(payload, RES_QP, RES_QP_ENTRY)
+        .filter_map(|entry| queue_pair(&entry))
+        .collect()
+}
+
+fn queue_pair(entry: &Attributes<'_>) -> Option<Entry> {
+    let number = |kind| entry.find_kind(kind)?.u32();
+    let byte = |kind| entry.find_kind(kind)?.u8();
+    let kernel = entry.find_kind(RES_KERN_NAME).and_then(|name| name.text());
+    Some(Entry {
+        number: number(RES_LQPN)?,
+        port: number(PORT_INDEX),
+        kind: QueuePairKind(byte(RES_TYPE)?),
+        state: QueuePairState(byte(RES_STATE)?),
+        // Of one that is not connected yet it is zero.
+        remote: number(RES_RQPN).filter(|remote| *remote != 0),
+        kernel: kernel.map(str::to_owned),
+        process: number(RES_PID),
+    })
+}
+
+/// The request for every connection of a device that the RDMA connection manager knows.
+pub(super) fn connections_of(device: u32) -> Request {
+    Request::dump(RES_CM_ID_GET, &[]).with(DEV_INDEX, &device.to_ne_bytes())
+}
+
+/// A connection of an answer to [`connections_of`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Connection {
+    /// Its queue pair.
+    pub number: u32,
+    /// Where that leads.
+    pub remote: SocketAddr,
+}
+
+/// The connections of an answer to [`connections_of`] that have a queue pair and lead somewhere.
+pub(super) fn connections(payload: &[u8]) -> impl Iterator<Item = Connection> {
+    nested(payload, RES_CM_ID, RES_CM_ID_ENTRY).filter_map(|entry| {
+        Some(Connection {
+            number: entry.find_kind(RES_LQPN)?.u32().filter(|number| *number != 0)?,
+            remote: socket_address(entry.find_kind(RES_DST_ADDR)?.value)?,
+        })
+    })
+}
+
+/// `struct sockaddr_in` or `struct sockaddr_in6`, in the room of a `struct __kernel_sockaddr_storage`.
+fn socket_address(bytes: &[u8]) -> Option<SocketAddr> {
+    let family = u16::from_ne_bytes(*bytes.first_chunk()?);
+    let port = u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?);
+    match i32::from(family) {
+        libc::AF_INET => {
+            let address: [u8; 4] = *bytes.get(4..)?.first_chunk()?;
+            Some((address, port).into())
+        }
+        libc::AF_INET6 => {
+            let address: [u8; 16] = *bytes.get(8..)?.first_chunk()?;
+            Some((address, port).into())
+        }
+        _ => None,
+    }
+}
+
+/// The request for how many resources of each kind a device has.
+pub(super) fn summary_of(device: u32) -> Request {
+    Request::new(RES_GET, &[]).with(DEV_INDEX, &device.to_ne_bytes())
+}
+
+/// The number of queue pairs in an answer to [`summary_of`].
+pub(super) fn queue_pair_count(payload: &[u8]) -> Option<u64> {
+    let mut entries = nested(payload, RES_SUMMARY, RES_SUMMARY_ENTRY);
+    entries.find_map(|entry| {
+        let name = entry.find_kind(RES_SUMMARY_NAME)?.text()?;
+        (name == "qp").then(|| entry.find_kind(RES_SUMMARY_CURRENT)?.u64())?
+    })
+}
+
+/// The entries of a nest of nests.
+fn nested(payload: &[u8], table: u16, entry: u16) -> impl Iterator<Item = Attributes<'_>> {
+    let table = Attributes::new(payload).find_kind(table);
+    let entries = Attributes::new(table.map_or(&[], |table| table.value));
+    entries
+        .filter(move |attribute| attribute.kind == entry)
+        .map(|attribute| Attributes::new(attribute.value))
 }
 
 /// The request for which counters of a port are optional, and which of them are switched on.
@@ -193,6 +318,102 @@ pub(super) mod tests {
             HWCOUNTER,
             &[name, attribute(HWCOUNTER_VALUE, &value.to_ne_bytes())].concat(),
         )
+    }
+
+    fn nest(table: u16, entry: u16, entries: &[Vec<u8>]) -> Vec<u8> {
+        let entries: Vec<u8> = entries
+            .iter()
+            .flat_map(|content| attribute(entry | 0x8000, content))
+            .collect();
+        attribute(table | 0x8000, &entries)
+    }
+
+    #[test]
+    fn queue_pairs_are_read_with_their_owners() {
+        let number = |kind, number: u32| attribute(kind, &number.to_ne_bytes());
+        let byte = |kind, byte: u8| attribute(kind, &[byte]);
+        let of_process = [
+            number(PORT_INDEX, 1),
+            number(RES_LQPN, 17),
+            number(RES_PID, 4711),
+            number(RES_RQPN, 18),
+            byte(RES_TYPE, 2),
+            byte(RES_STATE, 3),
+        ];
+        let of_kernel = [
+            number(RES_LQPN, 1),
+            attribute(RES_KERN_NAME, b"ib_core\0"),
+            byte(RES_TYPE, 1),
+            byte(RES_STATE, 3),
+        ];
+        // A process of another PID namespace has no number; a queue pair without a type is none.
+        let of_other = [
+            number(RES_LQPN, 19),
+            number(RES_RQPN, 0),
+            byte(RES_TYPE, 4),
+            byte(RES_STATE, 0),
+        ];
+        let cut = [number(RES_LQPN, 20)];
+        let entries = [&of_process[..], &of_kernel, &of_other, &cut].map(<[Vec<u8>]>::concat);
+        let found = queue_pairs(&nest(RES_QP, RES_QP_ENTRY, &entries));
+        let told: Vec<_> = found
+            .iter()
+            .map(|entry| {
+                (
+                    entry.number,
+                    entry.port,
+                    entry.remote,
+                    entry.kernel.as_deref(),
+                    entry.process,
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (17, Some(1), Some(18), None, Some(4711)),
+                (1, None, None, Some("ib_core"), None),
+                (19, None, None, None, None),
+            ]
+        );
+        assert_eq!((found[0].kind.as_str(), found[0].state.as_str()), ("RC", "RTS"));
+        assert_eq!(queue_pairs(&[]), []);
+    }
+
+    #[test]
+    fn connections_lead_to_their_remote_addresses() {
+        let mut ipv4 = vec![0; 128];
+        ipv4[..2].copy_from_slice(&2u16.to_ne_bytes());
+        ipv4[2..8].copy_from_slice(&[0x12, 0xb7, 10, 8, 0, 2]);
+        let led = [
+            attribute(RES_LQPN, &17u32.to_ne_bytes()),
+            attribute(RES_DST_ADDR, &ipv4),
+        ]
+        .concat();
+        let listening = attribute(RES_DST_ADDR, &ipv4);
+        let found: Vec<_> = connections(&nest(RES_CM_ID, RES_CM_ID_ENTRY, &[led, listening])).collect();
+        let remote = "10.8.0.2:4791".parse().unwrap();
+        assert_eq!(found, [Connection { number: 17, remote }]);
+        assert_eq!(socket_address(&[1, 0, 0, 0]), None);
+        assert_eq!(socket_address(&[2, 0, 0]), None);
+    }
+
+    #[test]
+    fn the_kernels_own_count_is_found_by_name() {
+        let entry = |name: &[u8], count: u64| {
+            [
+                attribute(RES_SUMMARY_NAME, name),
+                attribute(RES_SUMMARY_CURRENT, &count.to_ne_bytes()),
+            ]
+            .concat()
+        };
+        let answer = nest(
+            RES_SUMMARY,
+            RES_SUMMARY_ENTRY,
+            &[entry(b"cq\0", 5), entry(b"qp\0", 7)],
+        );
+        assert_eq!(queue_pair_count(&answer), Some(7));
+        assert_eq!(queue_pair_count(&[]), None);
     }
 
     pub(in crate::rdma) fn answer(counters: &[(&str, u64)]) -> Vec<u8> {
@@ -326,10 +547,22 @@ pub(super) mod tests {
             for payload in [&bytes[..], &attribute(HWCOUNTERS, &bytes), &nested] {
                 prop_assert!(optional(payload).len() <= payload.len());
                 let _ = queue_pair_mode(payload);
+                let _ = queue_pair_count(payload);
                 if let Some(counters) = counters(payload) {
                     prop_assert!(counters.map(|(name, _)| name.len()).sum::<usize>() <= payload.len());
                 }
             }
+        }
+
+        #[test]
+        fn any_bytes_in_place_of_queue_pairs_do_no_harm(bytes: Vec<u8>) {
+            let nested = nest(RES_QP, RES_QP_ENTRY, std::slice::from_ref(&bytes));
+            let connected = nest(RES_CM_ID, RES_CM_ID_ENTRY, &[attribute(RES_DST_ADDR, &bytes)]);
+            for payload in [&bytes[..], &attribute(RES_QP, &bytes), &nested, &connected] {
+                prop_assert!(queue_pairs(payload).len() <= payload.len());
+                prop_assert_eq!(connections(payload).count(), 0);
+            }
+            let _ = socket_address(&bytes);
         }
 
         #[test]

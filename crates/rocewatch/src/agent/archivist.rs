@@ -19,8 +19,8 @@ use std::time::Duration;
 const SECOND: u64 = 1_000_000_000;
 /// Behind each full second, when the rows of that second are in.
 const LAG: u64 = 10_000_000;
-/// How often it is looked up what the oldest row on disk is.
-const LOOK_BACK: Duration = Duration::from_secs(60);
+/// How often memory that was freed goes back to the kernel: a seal needs some megabytes every ten minutes, a look-up as many.
+const GIVE_BACK: Duration = Duration::from_secs(60);
 
 /// Places that cannot be read are named up to so many, the newest; all are counted.
 const MOST_NAMED: usize = 32;
@@ -74,7 +74,7 @@ impl Archivist {
             clock,
             followed: Vec::new(),
             news: Arc::clone(&news),
-            looked_back: None,
+            gave_back: 0,
             told: 0,
             incidents: Incidents::default(),
             describe,
@@ -125,7 +125,7 @@ struct Work {
     clock: Clock,
     followed: Vec<Followed>,
     news: Arc<Mutex<News>>,
-    looked_back: Option<u64>,
+    gave_back: u64,
     /// Number of the newest change that is kept.
     told: u64,
     incidents: Incidents,
@@ -181,15 +181,15 @@ impl Work {
         for damage in &damages {
             tracing::warn!("the archive is damaged, and only what was there is lost: {damage}");
         }
-        let oldest = self.look_back();
+        self.give_back();
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         news.failures += u64::from(matches!(status.state, State::Paused(_)));
         news.damages += damages.len() as u64;
         news.damaged.extend(damages);
         let older = news.damaged.len().saturating_sub(MOST_NAMED);
         news.damaged.drain(..older);
+        news.oldest = status.oldest;
         news.status = status;
-        news.oldest = oldest.or(news.oldest);
     }
 
     /// Hands every event to the writer that has begun or ended, and the rows around it.
@@ -251,18 +251,13 @@ impl Work {
         });
     }
 
-    /// The time of the oldest row on disk, once in a while.
-    fn look_back(&mut self) -> Option<i64> {
+    /// Keeps what the process has near what it needs, once in a while.
+    fn give_back(&mut self) {
         let now = self.clock.now();
-        if self
-            .looked_back
-            .is_some_and(|looked| now - looked < nanos(LOOK_BACK))
-        {
-            return None;
+        if now.saturating_sub(self.gave_back) >= nanos(GIVE_BACK) {
+            self.gave_back = now;
+            linux::give_back_memory();
         }
-        self.looked_back = Some(now);
-        let archive = Archive::open(&self.folder).ok()?;
-        archive.tracks().iter().map(|span| span.first).min()
     }
 }
 

@@ -10,6 +10,7 @@ mod archivist;
 mod cadence;
 mod deriver;
 mod events;
+mod examiner;
 mod health;
 mod incidents;
 mod lane;
@@ -22,6 +23,7 @@ mod world;
 
 pub(crate) use archivist::{Archivist, Describe, News};
 pub(crate) use events::{Change, EventLog};
+pub(crate) use examiner::{Findings, facts, looks};
 pub(crate) use health::{Health, READ_TIME_BOUNDS, ReadTimes};
 pub(crate) use port::PortView;
 pub(crate) use source::{SourceState, SourceView};
@@ -95,6 +97,8 @@ pub(crate) struct Agent {
     world: Arc<Mutex<World>>,
     registry: Sender<registry::Order>,
     deriver: JoinHandle<()>,
+    /// Has the doctor look at once; `None` where it does not look by itself.
+    examine: Option<Sender<()>>,
 }
 
 impl Agent {
@@ -117,6 +121,7 @@ impl Agent {
             world,
             registry,
             deriver,
+            examine: None,
         })
     }
 
@@ -136,6 +141,22 @@ impl Agent {
         Archivist::start(folder, limits, epoch, world, describe, clock)
     }
 
+    /// Has the doctor look at the node from now on: at once, when something changes, and every hour.
+    ///
+    /// # Errors
+    /// If the system has no thread left to give.
+    pub(crate) fn examine(&mut self, host: Arc<dyn Host>, clock: Clock) -> std::io::Result<()> {
+        let (sender, signs) = channel();
+        let examiner = examiner::Examiner {
+            host,
+            world: Arc::clone(&self.world),
+            clock,
+        };
+        registry::spawn("doctor", move || examiner.run(&signs))?;
+        self.examine = Some(sender);
+        Ok(())
+    }
+
     /// Has every source closed, each as soon as the kernel lets go of its lane.
     pub(crate) fn end(&self) {
         let _ = self.registry.send(registry::Order::End);
@@ -153,7 +174,15 @@ impl Agent {
 
     /// Follows a new configuration: which devices are watched, how often, and what is an event.
     pub(crate) fn reconfigure(&self, config: &Config) {
-        self.world().adjust(config.events.thresholds());
+        {
+            let mut world = self.world();
+            world.adjust(config.events.thresholds());
+            world.set_policy(config.policy());
+        }
+        if let Some(examine) = &self.examine {
+            // The thread lives as long as the process.
+            let _ = examine.send(());
+        }
         if self
             .registry
             .send(registry::Order::Reconfigure(Box::new(config.clone())))

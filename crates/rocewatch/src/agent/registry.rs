@@ -59,7 +59,7 @@ pub(super) fn start(
     spawn("registry", move || registry.run(&orders))
 }
 
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+pub(super) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new()
         .name(name.to_owned())
         .stack_size(256 * 1024)

@@ -3,7 +3,7 @@
 use super::archivist::Track;
 use super::port::{OPENING_LIMIT, is_rail};
 use super::watch::{PortWatch, Watch};
-use super::{Event, EventLog, Health, JobId, LaneKind, Paced, PortView, SourceState, SourceView};
+use super::{Event, EventLog, Findings, Health, JobId, LaneKind, Paced, PortView, SourceState, SourceView};
 use crate::clock::{Clock, nanos};
 use crate::config::Config;
 use model::{Port, PortId, Schema, SourceKind, Why};
@@ -26,6 +26,8 @@ pub(crate) struct World {
     updated: u64,
     listed_at: Option<u64>,
     listing_error: Option<String>,
+    findings: Findings,
+    policy: doctor::Policy,
 }
 
 impl World {
@@ -39,6 +41,8 @@ impl World {
             updated: 0,
             listed_at: None,
             listing_error: None,
+            findings: Findings::default(),
+            policy: config.policy(),
         }
     }
 
@@ -55,6 +59,27 @@ impl World {
     /// Judges what is an event by other thresholds from now on.
     pub(super) fn adjust(&mut self, thresholds: Thresholds) {
         self.watch.adjust(thresholds, self.ports.values_mut());
+    }
+
+    /// What the doctor found.
+    pub(crate) fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
+    /// What the fabric is meant to be.
+    pub(crate) fn policy(&self) -> &doctor::Policy {
+        &self.policy
+    }
+
+    /// Judges the configuration by another policy from the next look on.
+    pub(super) fn set_policy(&mut self, policy: doctor::Policy) {
+        self.policy = policy;
+    }
+
+    /// Takes in what the doctor found; see [`Findings::take`].
+    pub(super) fn take_findings(&mut self, found: Vec<doctor::Finding>, anew: bool, now: u64) {
+        let changed = self.findings.take(found, anew, now);
+        self.generation += u64::from(changed);
     }
 
     /// Every track that is being read.

@@ -9,7 +9,10 @@ use crate::files;
 use crate::http::{self, App, LookUps, Streams};
 use crate::logging;
 use crate::metrics::Exposition;
+use crate::push::Push;
+use crate::sandbox::{self, Grants, Sandbox};
 use crate::service;
+use crate::web::{Handshake, Web};
 use model::Host;
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -31,6 +34,8 @@ pub(super) struct Daemon {
     pub(super) config: Config,
     pub(super) config_file: Option<PathBuf>,
     pub(super) serve: Serve,
+    /// Where the host reads files.
+    pub(super) trees: Vec<PathBuf>,
     /// Release of the kernel that is watched.
     pub(super) kernel: Option<String>,
     /// For how long the node that is watched has been up, in nanoseconds.
@@ -60,6 +65,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         mut config,
         config_file,
         serve,
+        trees,
         kernel,
         uptime,
         not_live,
@@ -68,13 +74,32 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     config.listen = serve.listen.unwrap_or(config.listen);
     prepare_state(serve.state.as_deref())?;
     let log = logging::start(&config.log)?;
+    if let Some(file) = &serve.web_config {
+        config.http.web_config.clone_from(file);
+    }
+    let web = config.http.web_config().map(|file| Web::open(file, clock));
+    let web = web.transpose()?.map(Arc::new);
+    let push = Push::prepare(&config, serve.state.as_deref())?;
     let listener = http::bind(config.listen).await?;
     let address = listener
         .local_addr()
         .map_err(|error| Failure::Runtime(format!("cannot listen: {error}")))?;
     let hangup = on_signal(SignalKind::hangup())?;
     let end = end_of_daemon()?;
-    let agent = Agent::start(host, &config, uptime, clock).map_err(|error| {
+    let sandbox = if config.sandbox {
+        let files = config_file
+            .iter()
+            .cloned()
+            .chain(web.iter().flat_map(|web| web.files()));
+        sandbox::enter(&grants(trees, files, &serve, &config))
+    } else {
+        Sandbox::Off
+    };
+    let started = Agent::start(Arc::clone(&host), &config, uptime, clock).and_then(|mut agent| {
+        agent.examine(host, clock)?;
+        Ok(agent)
+    });
+    let agent = started.map_err(|error| {
         Failure::Runtime(format!(
             "cannot start a thread: {error}; raise the limit on threads (TasksMax, ulimit -u)"
         ))
@@ -88,7 +113,12 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     if let Some(notice) = &not_live {
         tracing::warn!("{notice}");
     }
-    tracing::info!("serving http://{address}/metrics");
+    let scheme = if web.as_ref().is_some_and(|web| web.is_tls()) {
+        "https"
+    } else {
+        "http"
+    };
+    tracing::info!("serving {scheme}://{address}/metrics");
     if address.ip().is_loopback() {
         tracing::info!(
             "only this machine can scrape it: to open it, listen on another address, as in --listen 0.0.0.0:{}",
@@ -103,6 +133,12 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         .as_secs_f64();
     let limits = config.http.clone();
     let exposition = Exposition::new(config.metrics.clone(), started, archivist.clone());
+    if let Some(web) = &web {
+        exposition.own().show(web.collectors());
+    }
+    if let Some(push) = &push {
+        exposition.own().show(push.collectors());
+    }
     let app = Arc::new(App {
         agent: Arc::new(agent),
         exposition,
@@ -115,12 +151,23 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
             .as_deref()
             .map(|state| LookUps::new(state.join(ARCHIVE), limits.request_timeout)),
         streams: Streams::new(),
+        sandbox: sandbox.as_str(),
+        web: web.clone(),
     });
     let router = http::router(Arc::clone(&app), &limits);
     let started_with = config.clone();
+    if let Some(push) = push {
+        push.start(&app, &config, clock);
+    }
     tokio::spawn(announce_ready(Arc::clone(&app)));
     tokio::spawn(reload_on(hangup, config_file, config, log, Arc::clone(&app)));
-    http::serve(listener, router, &limits, end).await;
+    match web {
+        None => http::serve(listener, router, &limits, http::Plain, end).await,
+        Some(web) => {
+            let limit = limits.header_timeout;
+            http::serve(listener, router, &limits, Handshake { web, limit }, end).await;
+        }
+    }
     service::stopping();
     if let Some(archivist) = &archivist {
         close(archivist).await;
@@ -130,6 +177,46 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     }
     tracing::info!("ending");
     Ok(())
+}
+
+/// What the daemon opens after it has started: the kernel's files as devices come and go, its configuration when it is to
+/// be read again, its archive, and what libibverbs needs.
+fn grants(
+    trees: Vec<PathBuf>,
+    files: impl Iterator<Item = PathBuf>,
+    serve: &Serve,
+    config: &Config,
+) -> Grants {
+    let mut grants = Grants {
+        read: trees,
+        write: serve.state.iter().cloned().collect(),
+        devices: Vec::new(),
+    };
+    // Its own CPU time and descriptors.
+    grants.read.push("/proc".into());
+    grants.read.dedup();
+    let pushes = config.notify.is_wanted() || config.remote_write.url.is_some();
+    let secrets = [config.notify.access(), config.remote_write.access()]
+        .into_iter()
+        .flat_map(|access| [access.password_file, access.bearer_token_file, access.ca_file]);
+    let secrets = secrets
+        .filter(|file| pushes && !file.as_os_str().is_empty())
+        .cloned();
+    grants
+        .read
+        .extend(files.chain(secrets).flat_map(|file| sandbox::folders_of(&file)));
+    let verbs = config.sampling.verbs.is_some();
+    if verbs || pushes {
+        // libibverbs and its providers are loaded when the first device is opened, and what looks up names when the first
+        // is; both are named in /etc, as are the authorities that a receiver may be known by.
+        grants
+            .read
+            .extend(["/usr", "/lib", "/lib64", "/etc", "/run"].map(PathBuf::from));
+    }
+    if verbs {
+        grants.devices.push("/dev/infiniband".into());
+    }
+    grants
 }
 
 /// Opens the archive in the directory of the daemon's state.
@@ -228,8 +315,24 @@ async fn reload_on(
                         started_with.listen
                     );
                 }
+                if config.http.web_config() != started_with.http.web_config() && file.is_some() {
+                    tracing::warn!(
+                        "http.web_config is taken up at the next start; what that file says, at once"
+                    );
+                }
+                if config.notify != started_with.notify || config.remote_write != started_with.remote_write {
+                    tracing::warn!("notify and remote_write are taken up at the next start");
+                }
                 if config.sampling.optional_counters != started_with.sampling.optional_counters {
                     tracing::warn!("sampling.optional_counters is taken up at the next start");
+                }
+                if config.sandbox != started_with.sandbox {
+                    tracing::warn!("sandbox is taken up at the next start");
+                }
+                if config.sampling.verbs.is_some() && started_with.sampling.verbs.is_none() {
+                    tracing::warn!(
+                        "sampling.verbs is taken up at the next start: the sandbox has no place for it yet"
+                    );
                 }
                 log.set_level(config.log.level);
                 app.agent.reconfigure(&config);

@@ -4,18 +4,22 @@ mod agent;
 mod capture;
 mod counters;
 mod daemon;
+mod doctor;
 mod explain;
 mod generate;
 mod history;
 mod incidents;
+mod nccl_env;
 mod ports;
+mod watch;
 
 use crate::cli::{Command, Demo, Run, Sim, Source};
 use crate::clock::Clock;
-use crate::config::{Config, Raw};
+use crate::config::Config;
 use crate::failure::Failure;
 use model::Host;
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Does what the command line asks.
@@ -33,21 +37,53 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
             counters::list(&host(&options.source, &all, clock)?, &options, clock)
         }
         Command::Capture(options) => capture::take(&options, clock),
+        Command::Doctor(options) => match &options.explain {
+            Some(check) => doctor::explain(check),
+            None => {
+                let host = host(&options.source, &linux::Options::default(), clock)?;
+                doctor::examine(&host, &options, clock)
+            }
+        },
         Command::History(options) => history::show(&options, clock.wall()),
         Command::Events(options) => incidents::events(&options, clock.wall()),
         Command::Incidents(options) => incidents::list(&options),
         Command::Incident(what) => incidents::one(&what),
         Command::Explain(options) => explain::explain(&options.name),
         Command::Generate(what) => generate::generate(&what),
+        Command::CheckConfig(options) if is_web_config(&options.file) => {
+            crate::web::check(&options.file, clock)?;
+            print(&format!("{} is in order\n", options.file.display()))
+        }
         Command::CheckConfig(options) => {
-            Config::load(Some(&options.file))?;
+            let config = Config::load(Some(&options.file))?;
+            if let Some(file) = config.http.web_config() {
+                crate::web::check(file, clock)?;
+            }
             print(&format!("{} is in order\n", options.file.display()))
         }
         Command::Ports(options) => {
             let host = host(&options.source, &linux::Options::default(), clock)?;
-            ports::list(&host, options.json, clock)
+            if options.who {
+                ports::who(&host, options.json)
+            } else {
+                ports::list(&host, options.json, clock)
+            }
+        }
+        Command::NcclEnv(options) => {
+            let host = host(&options.source, &linux::Options::default(), clock)?;
+            nccl_env::show(&host, &options, clock)
+        }
+        Command::Watch(options) => {
+            let host = host(&options.source, &linux::Options::default(), clock)?;
+            watch::run(&host, &options, clock)
         }
     }
+}
+
+/// True of a `web.yml`; the configuration itself is TOML.
+fn is_web_config(file: &Path) -> bool {
+    file.extension()
+        .is_some_and(|extension| extension == "yml" || extension == "yaml")
 }
 
 fn run(options: Run, clock: Clock) -> Result<(), Failure> {
@@ -55,7 +91,7 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
     let source = &options.source;
     let replayed = source.replay.is_some();
     let wanted = linux::Options {
-        every_statistic: config.metrics.raw == Raw::All,
+        every_statistic: config.metrics.shows_unknown(),
         optional_counters: config.sampling.optional_counters,
         ..linux::Options::default()
     };
@@ -64,6 +100,7 @@ fn run(options: Run, clock: Clock) -> Result<(), Failure> {
         host: host(source, &wanted, clock)?,
         config,
         config_file: options.config,
+        trees: vec![source.tree.sysfs.clone(), source.tree.procfs.clone()],
         serve: options.serve,
         kernel: linux::release(&source.tree.procfs).filter(|_| !replayed),
         uptime: linux::uptime(&source.tree.procfs).filter(|_| !replayed),
@@ -87,8 +124,9 @@ fn demo(options: Demo, clock: Clock) -> Result<(), Failure> {
     let host = sim::Simulator::with(setup, move || clock.now());
     daemon::run(daemon::Daemon {
         host: Arc::new(host),
-        config: Config::default(),
-        config_file: None,
+        trees: Vec::new(),
+        config: Config::load(options.config.as_deref())?,
+        config_file: options.config,
         serve: options.serve,
         kernel: None,
         uptime: None,
@@ -126,6 +164,7 @@ fn host(source: &Source, options: &linux::Options, clock: Clock) -> Result<Arc<d
     }
     let options = linux::Options {
         sysfs: source.tree.sysfs.clone(),
+        procfs: source.tree.procfs.clone(),
         ..options.clone()
     };
     let kernel = linux::Kernel::new(&options).map_err(|why| no_sysfs(&why))?;

@@ -21,7 +21,7 @@ fn compare(text: &str, path: &str, given: &DeTable<'_>, known: &toml::Table, fou
                 line_of(text, key.span().start),
                 // A quoted key may hold line ends, and a problem is one line.
                 name.escape_debug(),
-                suggestion(name, known)
+                suggestion(name, &known.keys().map(String::as_str).collect::<Vec<_>>())
             )),
             (Some(toml::Value::Table(known)), DeValue::Table(given)) => {
                 compare(text, &format!("{path}{name}."), given, known, found);
@@ -31,15 +31,16 @@ fn compare(text: &str, path: &str, given: &DeTable<'_>, known: &toml::Table, fou
     }
 }
 
-fn suggestion(name: &str, known: &toml::Table) -> String {
+/// The known key that is nearest to one that is not, or all of them.
+pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
     let nearest = known
-        .keys()
+        .iter()
         .map(|key| (strsim::jaro_winkler(name, key), key))
         .max_by(|a, b| a.0.total_cmp(&b.0));
     match nearest {
         Some((likeness, key)) if likeness > 0.8 => format!("did you mean `{key}`?"),
         _ => {
-            let all: Vec<_> = known.keys().map(|key| format!("`{key}`")).collect();
+            let all: Vec<_> = known.iter().map(|key| format!("`{key}`")).collect();
             format!("known here are {}", all.join(", "))
         }
     }

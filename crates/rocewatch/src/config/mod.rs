@@ -7,16 +7,24 @@ mod check;
 mod duration;
 mod events;
 mod pattern;
+mod policy;
+mod push;
+mod url;
 
+pub(crate) use check::suggestion;
 pub(crate) use events::Events;
 pub(crate) use pattern::Pattern;
+pub(crate) use policy::Policy;
+pub(crate) use push::{Access, Label, Notify, RemoteWrite};
+pub(crate) use url::Url;
 
 use crate::failure::Failure;
 use crate::files;
+use catalog::{Family, Origin};
 use model::SourceKind;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Loopback, since the numbers tell about the cluster; and a port that no exporter has: 9100 to 9999 of the public
@@ -33,6 +41,8 @@ const LEAST_DUTY_PERCENT: f64 = 0.001;
 pub(crate) struct Config {
     /// Address of `/metrics` and the API.
     pub(crate) listen: SocketAddr,
+    /// The daemon locks itself in, as far as the kernel's Landlock goes.
+    pub(crate) sandbox: bool,
     pub(crate) devices: Devices,
     pub(crate) sampling: Sampling,
     pub(crate) rings: Rings,
@@ -40,7 +50,10 @@ pub(crate) struct Config {
     pub(crate) events: Events,
     pub(crate) metrics: Metrics,
     pub(crate) http: Http,
+    pub(crate) notify: Notify,
+    pub(crate) remote_write: RemoteWrite,
     pub(crate) log: Log,
+    pub(crate) policy: Policy,
 }
 
 /// Which devices are watched. A device that is left out is never opened.
@@ -129,6 +142,8 @@ impl Default for Archive {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Metrics {
+    /// How much of it.
+    pub(crate) profile: Profile,
     /// Which counters go out under the driver's own names as well. For `all`, those of a driver's statistics that the
     /// catalogue does not know are read too, from the next start on.
     pub(crate) raw: Raw,
@@ -136,10 +151,24 @@ pub(crate) struct Metrics {
     pub(crate) max_series: u32,
 }
 
+/// How much `/metrics` shows: `docs/scale.md` tells what each costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Profile {
+    /// What alerts and the view of a whole fabric need.
+    Minimal,
+    /// Every metric, and the known counters that none of them shows.
+    Standard,
+    /// Every metric, and every counter that the drivers have.
+    Full,
+}
+
 /// Choice of raw counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Raw {
+    /// As it is with the profile.
+    Profile,
     /// None.
     None,
     /// Those that the catalogue knows and that no other metric shows.
@@ -160,6 +189,15 @@ pub(crate) struct Http {
     /// How long an answer may take.
     #[serde(with = "duration")]
     pub(crate) request_timeout: Duration,
+    /// TLS and passwords, in the format of exporter-toolkit. Empty: neither.
+    pub(crate) web_config: PathBuf,
+}
+
+impl Http {
+    /// The file with TLS and passwords, if there is to be one.
+    pub(crate) fn web_config(&self) -> Option<&Path> {
+        (!self.web_config.as_os_str().is_empty()).then_some(&self.web_config)
+    }
 }
 
 /// What is logged and how.
@@ -196,6 +234,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: DEFAULT_LISTEN,
+            sandbox: true,
             devices: Devices::default(),
             sampling: Sampling::default(),
             archive: Archive::default(),
@@ -203,7 +242,10 @@ impl Default for Config {
             rings: Rings::default(),
             metrics: Metrics::default(),
             http: Http::default(),
+            notify: Notify::default(),
+            remote_write: RemoteWrite::default(),
             log: Log::default(),
+            policy: Policy::default(),
         }
     }
 }
@@ -242,9 +284,32 @@ impl Default for Rings {
 impl Default for Metrics {
     fn default() -> Self {
         Self {
-            raw: Raw::Unexposed,
+            profile: Profile::Standard,
+            raw: Raw::Profile,
             max_series: 20_000,
         }
+    }
+}
+
+impl Metrics {
+    /// True if this family goes out. Which series one of raw counters has is asked for each of them.
+    pub(crate) fn shows(&self, family: &Family) -> bool {
+        family.essential || family.origin == Origin::Raw || self.profile != Profile::Minimal
+    }
+
+    /// True if a counter goes out under the driver's own name. `otherwise` says whether a metric shows it already, and is absent
+    /// for a counter that the catalogue does not know.
+    pub(crate) fn shows_raw(&self, otherwise: Option<bool>) -> bool {
+        match (self.raw, self.profile) {
+            (Raw::None, _) | (Raw::Profile, Profile::Minimal) => false,
+            (Raw::Unexposed, _) | (Raw::Profile, Profile::Standard) => otherwise == Some(false),
+            (Raw::All, _) | (Raw::Profile, Profile::Full) => true,
+        }
+    }
+
+    /// True if counters that the catalogue does not know go out, and so have to be read.
+    pub(crate) fn shows_unknown(&self) -> bool {
+        self.shows_raw(None)
     }
 }
 
@@ -254,6 +319,7 @@ impl Default for Http {
             max_connections: 64,
             header_timeout: Duration::from_secs(30),
             request_timeout: Duration::from_secs(10),
+            web_config: PathBuf::new(),
         }
     }
 }
@@ -333,6 +399,11 @@ impl Config {
         Ok(config)
     }
 
+    /// What the fabric is meant to be.
+    pub(crate) fn policy(&self) -> doctor::Policy {
+        self.policy.with(&self.events.lossless, self.events.expect_ecn)
+    }
+
     fn validate(&self) -> Result<(), String> {
         let mut problems = Vec::new();
         for source in SourceKind::ALL {
@@ -366,10 +437,13 @@ impl Config {
         if self.rings.span < Duration::from_secs(1) || self.rings.max_kib_per_track == 0 {
             problems.push("  rings: a ring has to hold at least a second and a KiB".to_owned());
         }
+        self.notify.problems(&mut problems);
+        self.remote_write.problems(&mut problems);
         if self.http.max_connections == 0 {
             problems.push("  http.max_connections: with 0 nobody could scrape".to_owned());
         }
         self.events.problems(&mut problems);
+        self.policy.problems(&mut problems);
         if problems.is_empty() {
             Ok(())
         } else {
@@ -398,6 +472,41 @@ mod tests {
     #[test]
     fn an_empty_file_is_the_default() {
         assert_eq!(Config::parse(""), Ok(Config::default()));
+    }
+
+    /// What packages install as `/etc/rocewatch/rocewatch.toml`.
+    const PACKAGED: &str = include_str!("../../../../packaging/rocewatch.toml");
+
+    /// Names of all keys that hold a value, as in `sampling.ethtool`.
+    fn keys(table: &toml::Table, path: &str, found: &mut Vec<String>) {
+        for (key, value) in table {
+            match value {
+                toml::Value::Table(inner) => keys(inner, &format!("{path}{key}."), found),
+                _ => found.push(format!("{path}{key}")),
+            }
+        }
+    }
+
+    #[test]
+    fn the_packaged_file_has_every_key_with_its_default_and_its_meaning() {
+        assert_eq!(Config::parse(PACKAGED), Ok(Config::default()));
+
+        let is_key = |line: &str| line.starts_with(|first: char| first.is_ascii_lowercase());
+        let spelt_out: Vec<_> = PACKAGED
+            .lines()
+            .map(|line| line.strip_prefix('#').filter(|rest| is_key(rest)).unwrap_or(line))
+            .collect();
+        let text = spelt_out.join("\n");
+        assert_eq!(Config::parse(&text), Ok(Config::default()));
+
+        let (mut given, mut known) = (Vec::new(), Vec::new());
+        keys(&text.parse().unwrap(), "", &mut given);
+        keys(&toml::Table::try_from(Config::default()).unwrap(), "", &mut known);
+        assert_eq!(given, known, "packaging/rocewatch.toml lists each key once");
+
+        for pair in spelt_out.windows(2).filter(|pair| is_key(pair[1])) {
+            assert!(pair[0].starts_with("# "), "no word on {}", pair[1]);
+        }
     }
 
     #[test]
@@ -452,7 +561,9 @@ mod tests {
     fn a_key_like_none_lists_what_there_is() {
         let text = problems("[http]\nzzzzzz = 1\n");
         assert!(
-            text.contains("known here are `header_timeout`, `max_connections`, `request_timeout`"),
+            text.contains(
+                "known here are `header_timeout`, `max_connections`, `request_timeout`, `web_config`"
+            ),
             "{text}"
         );
     }
@@ -520,6 +631,32 @@ mod tests {
         let shown: toml::Table = block.parse().expect("it is TOML");
         let all = toml::Table::try_from(Config::default()).expect("the configuration is a table");
         assert_eq!(keys(&shown), keys(&all), "a key is missing in the README");
+    }
+
+    #[test]
+    fn a_profile_decides_what_is_shown_and_raw_has_the_last_word() {
+        let metrics = |text: &str| Config::parse(&format!("[metrics]\n{text}\n")).unwrap().metrics;
+        let raw = |text: &str| {
+            let metrics = metrics(text);
+            [Some(true), Some(false), None].map(|otherwise| metrics.shows_raw(otherwise))
+        };
+        assert_eq!(raw("profile = \"minimal\""), [false, false, false]);
+        assert_eq!(raw(""), [false, true, false]);
+        assert_eq!(raw("profile = \"full\""), [true, true, true]);
+        assert_eq!(raw("profile = \"full\"\nraw = \"none\""), [false, false, false]);
+        assert_eq!(raw("profile = \"minimal\"\nraw = \"all\""), [true, true, true]);
+
+        let shows =
+            |text: &str, name: &str| metrics(text).shows(catalog::family(name).expect("the family is there"));
+        for (profile, essential, other) in [
+            ("minimal", true, false),
+            ("standard", true, true),
+            ("full", true, true),
+        ] {
+            let text = format!("profile = \"{profile}\"");
+            assert_eq!(shows(&text, "event_active"), essential, "{profile}");
+            assert_eq!(shows(&text, "priority_bytes"), other, "{profile}");
+        }
     }
 
     #[test]

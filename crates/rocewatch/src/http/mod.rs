@@ -3,6 +3,7 @@
 mod api;
 mod asked;
 pub(crate) mod events;
+mod findings;
 pub(crate) mod history;
 pub(crate) mod incidents;
 mod look_ups;
@@ -14,7 +15,8 @@ pub(crate) mod server;
 mod stream;
 
 pub(crate) use api::ports;
+pub(crate) use findings::Report;
 pub(crate) use look_ups::LookUps;
 pub(crate) use routes::{App, router};
-pub(crate) use server::{bind, serve};
+pub(crate) use server::{Greeting, Plain, bind, serve};
 pub(crate) use stream::Streams;

@@ -1,5 +1,6 @@
 //! What each path answers.
 
+use super::findings::Report;
 use super::look_ups::LookUps;
 use super::refusal::Refusal;
 use super::stream::{self, Streams};
@@ -8,6 +9,7 @@ use crate::agent::{Agent, Archivist};
 use crate::clock::Clock;
 use crate::config::Http;
 use crate::metrics::{Encoding, Exposition, Format};
+use crate::web::{self, Web};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
@@ -37,6 +39,10 @@ pub(crate) struct App {
     pub(crate) archivist: Option<Arc<Archivist>>,
     pub(crate) look_ups: Option<LookUps>,
     pub(crate) streams: Streams,
+    /// How far the daemon is locked in.
+    pub(crate) sandbox: &'static str,
+    /// TLS and passwords, if they are asked for.
+    pub(crate) web: Option<Arc<Web>>,
 }
 
 impl App {
@@ -50,7 +56,7 @@ impl App {
 /// All paths, with their limits.
 pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
     let long = Router::new().route("/api/v1/read", post(remote_read));
-    Router::new()
+    let router = Router::new()
         .route("/", get(landing))
         .route("/metrics", get(metrics))
         .route("/healthz", get(healthz))
@@ -58,6 +64,7 @@ pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
         .route("/api/v1/status", get(status))
         .route("/api/v1/ports", get(ports))
         .route("/api/v1/openapi.json", get(openapi))
+        .route("/api/v1/findings", get(findings))
         .layer(TimeoutLayer::with_status_code(
             StatusCode::SERVICE_UNAVAILABLE,
             limits.request_timeout,
@@ -70,7 +77,12 @@ pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
         .layer(RequestBodyLimitLayer::new(MAX_BODY))
         .merge(long)
         .fallback(unknown)
-        .method_not_allowed_fallback(async || Refusal::method_not_allowed())
+        .method_not_allowed_fallback(async || Refusal::method_not_allowed());
+    let router = match &app.web {
+        Some(web) => router.layer(middleware::from_fn_with_state(Arc::clone(web), web::guard)),
+        None => router,
+    };
+    router
         .layer(middleware::from_fn_with_state(Arc::clone(&app), count))
         .layer(CatchPanicLayer::new())
         .with_state(app)
@@ -125,6 +137,7 @@ async fn status(State(app): State<Arc<App>>) -> Json<api::Status> {
     let facts = api::AgentFacts {
         kernel: app.kernel.clone(),
         not_live: app.not_live.clone(),
+        sandbox: app.sandbox,
     };
     let news = app.archivist.as_deref().map(Archivist::news);
     Json(api::Status::of(&app.agent.world(), news, app.clock, facts))
@@ -171,6 +184,20 @@ async fn remote_read(State(app): State<Arc<App>>, uri: Uri, body: Body) -> Resul
     read::answer(app.look_ups()?, &uri, body).await
 }
 
+async fn findings(State(app): State<Arc<App>>) -> Json<Report> {
+    let now = app.clock.now();
+    let world = app.agent.world();
+    let windows: Vec<_> = world
+        .ports()
+        .map(|view| doctor::PortWindow::of(&view.port, &view.signals))
+        .collect();
+    let verdicts = doctor::verdicts(&windows, world.policy());
+    let found = world.findings();
+    let mut report = Report::of(&found.list, &verdicts);
+    report.looked_seconds_ago = found.looked.map(|at| now.saturating_sub(at) as f64 / 1e9);
+    Json(report)
+}
+
 async fn landing(State(app): State<Arc<App>>) -> Html<String> {
     let notice = app
         .not_live
@@ -183,6 +210,7 @@ async fn landing(State(app): State<Arc<App>>) -> Html<String> {
          <li><a href=\"/metrics\">/metrics</a> for Prometheus</li>\n\
          <li><a href=\"/api/v1/openapi.json\">/api/v1/openapi.json</a> all paths below, for programs</li>\n\
          <li><a href=\"/api/v1/ports\">/api/v1/ports</a> the ports, and what can be read of each</li>\n\
+         <li><a href=\"/api/v1/findings\">/api/v1/findings</a> what the doctor finds</li>\n\
          <li><a href=\"/api/v1/status\">/api/v1/status</a> the agent itself</li>\n\
          <li><a href=\"/api/v1/history\">/api/v1/history</a> what the archive has, counter by counter</li>\n\
          <li><a href=\"/api/v1/events\">/api/v1/events</a> what happened, <a href=\"/api/v1/incidents\">/api/v1/incidents</a> \

@@ -5,12 +5,14 @@ use crate::failure::Failure;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -42,11 +44,12 @@ pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: &Http,
+    greeting: impl Greeting,
     end: impl Future<Output = ()>,
 ) {
     let places = Arc::new(Semaphore::new(limits.max_connections as usize));
     let protocol = protocol(limits);
-    let graceful = hyper_util::server::graceful::GracefulShutdown::new();
+    let graceful = GracefulShutdown::new();
     tokio::pin!(end);
     loop {
         // A connection takes its place before it is accepted: those beyond the limit wait in the kernel's queue.
@@ -58,16 +61,57 @@ pub(crate) async fn serve(
             stream = accept(&listener) => stream,
             () = &mut end => break,
         };
-        let service = TowerToHyperService::new(router.clone());
-        let connection = graceful.watch(protocol.serve_connection(TokioIo::new(stream), service));
+        let connection = Connection {
+            protocol: protocol.clone(),
+            service: TowerToHyperService::new(router.clone()),
+            watcher: graceful.watcher(),
+        };
+        let greeting = greeting.clone();
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended early");
+            if let Some(stream) = greeting.begin(stream).await {
+                connection.serve(stream).await;
             }
             drop(place);
         });
     }
     let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
+}
+
+/// How a connection begins, before the first request.
+pub(crate) trait Greeting: Clone + Send + 'static {
+    /// What requests come on.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// Makes a connection ready for requests; `None` if there is nothing to come of it.
+    fn begin(self, stream: TcpStream) -> impl Future<Output = Option<Self::Stream>> + Send;
+}
+
+/// Nothing comes before the first request.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain;
+
+impl Greeting for Plain {
+    type Stream = TcpStream;
+
+    async fn begin(self, stream: TcpStream) -> Option<TcpStream> {
+        Some(stream)
+    }
+}
+
+/// What a connection is served with.
+struct Connection {
+    protocol: http1::Builder,
+    service: TowerToHyperService<Router>,
+    watcher: Watcher,
+}
+
+impl Connection {
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
+        let connection = self.protocol.serve_connection(TokioIo::new(stream), self.service);
+        if let Err(error) = self.watcher.watch(connection).await {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
 }
 
 /// HTTP/1 with its limits.

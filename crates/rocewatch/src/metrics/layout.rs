@@ -5,8 +5,8 @@ use super::number::Number;
 use super::series::{Cell, Place, PortValue, SourceValue};
 use super::text::{self, Format};
 use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, SourceView, World};
-use crate::config::{Metrics, Raw};
-use catalog::{Direction, Family, FamilyKind, Index, Signal, Status};
+use crate::config::Metrics;
+use catalog::{Direction, Family, FamilyKind, Index, Origin, Signal, Status};
 use model::{Column, SourceKind};
 use signals::Histogram;
 use std::ops::Range;
@@ -57,7 +57,7 @@ impl Layout {
         };
         for family in catalog::FAMILIES
             .iter()
-            .filter(|family| family.status == Status::Live)
+            .filter(|family| family.status == Status::Live && config.shows(family))
         {
             let mut block = Builder {
                 family,
@@ -117,12 +117,7 @@ impl Layout {
 
 impl Block {
     fn new(family: &Family, series: Vec<Series>) -> Self {
-        let name = format!("{}{}", text::PREFIX, family.name);
-        let header = |format| {
-            let mut out = String::new();
-            text::header(format, &name, family.kind, family.unit, family.help, &mut out);
-            out
-        };
+        let header = |format| text::family_header(format, family);
         Self {
             text_header: header(Format::Text),
             open_metrics_header: header(Format::OpenMetrics),
@@ -158,6 +153,7 @@ impl Builder<'_> {
             "ring_rows" => self.add(Place::RingRows),
             "events" => self.fill_events(world, Place::EventsOpened),
             "event_active" => self.fill_events(world, Place::EventOpen),
+            "doctor_finding" => self.fill_findings(world),
             "series" => self.add(Place::SeriesShown),
             "series_left_out" => self.add(Place::SeriesLeftOut),
             _ => {
@@ -211,7 +207,7 @@ impl Builder<'_> {
             "cnp_ignored_ratio" => self.add(port(V::CnpIgnoredRatio)),
             "resets" => self.add(port(V::Resets)),
             "samples_implausible" => self.add(port(V::Implausible)),
-            _ if naming::is_raw(self.family) => self.raw(at, view, config.raw),
+            _ if self.family.origin == Origin::Raw => self.raw(at, view, config),
             name if name.starts_with("source_") || name.starts_with("samples") => {
                 self.fill_sources(at, view);
             }
@@ -240,6 +236,22 @@ impl Builder<'_> {
         }
     }
 
+    /// One series for each check that fires on a port, or on the node.
+    fn fill_findings(&mut self, world: &World) {
+        for finding in world.findings().distinct() {
+            let port = finding.port.as_ref();
+            let text = |value: Option<String>| value.unwrap_or_default();
+            self.labels = vec![
+                ("device", text(port.map(|port| port.device.clone()))),
+                ("port", text(port.map(|port| port.id.number.to_string()))),
+                ("netdev", text(port.and_then(|port| port.netdev.clone()))),
+                ("check", finding.check.id.to_owned()),
+                ("severity", finding.severity().as_str().to_owned()),
+            ];
+            self.add(Place::Constant(1.0));
+        }
+    }
+
     /// The signals that feed the family.
     fn signals(&mut self, at: usize, view: &PortView) {
         for (slot, known) in view.signals.slots().iter().enumerate() {
@@ -254,14 +266,11 @@ impl Builder<'_> {
     }
 
     /// What a source reads under the driver's own names.
-    fn raw(&mut self, at: usize, view: &PortView, choice: Raw) {
+    fn raw(&mut self, at: usize, view: &PortView, config: &Metrics) {
         let schema_of = |kind| view.sources.get(&kind).and_then(|source| source.schema());
-        let wanted = |column: &Column| match choice {
-            Raw::None => false,
-            Raw::All => true,
-            Raw::Unexposed => column
-                .meaning
-                .is_some_and(|meaning| !is_exposed(meaning.signal(), meaning.index)),
+        let wanted = |column: &Column| {
+            let meaning = column.meaning;
+            config.shows_raw(meaning.map(|meaning| is_exposed(meaning.signal(), meaning.index)))
         };
         for (kind, i, column) in naming::raw_columns(self.family, schema_of, wanted) {
             self.with(&[("counter", &column.name)], |b| {
@@ -436,8 +445,8 @@ fn counts(kind: SourceKind) -> bool {
     )
 }
 
-/// True if some family shows this signal at this index.
-fn is_exposed(signal: Signal, index: Option<Index>) -> bool {
+/// True if a family of signals has it, so that it need not go out as it is.
+pub(crate) fn is_exposed(signal: Signal, index: Option<Index>) -> bool {
     catalog::FAMILIES
         .iter()
         .any(|family| family.takes(signal, index).is_some())

@@ -12,8 +12,11 @@ mod own;
 mod series;
 mod text;
 
+pub(crate) use layout::is_exposed;
+pub(crate) use naming::raw_sources;
 pub(crate) use number::Number;
-pub(crate) use text::{Encoding, Format};
+pub(crate) use own::{counters, float_gauges, gauges};
+pub(crate) use text::{Encoding, Format, family_header, prefix};
 
 use crate::agent::{Agent, Archivist};
 use crate::config::Metrics;

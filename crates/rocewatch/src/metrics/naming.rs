@@ -45,12 +45,8 @@ pub(crate) fn raw_columns<'a>(
     found
 }
 
-/// True if the family shows counters under the driver's own names.
-pub(crate) fn is_raw(family: &Family) -> bool {
-    !raw_sources(family).is_empty()
-}
-
-fn raw_sources(family: &Family) -> &'static [SourceKind] {
+/// The sources whose counters a family shows under the driver's own names, the one that counts first; none for any other.
+pub(crate) fn raw_sources(family: &Family) -> &'static [SourceKind] {
     match family.name {
         "hw_counter" | "hw_gauge" => &[SourceKind::HwCounters, SourceKind::DeviceCounters],
         "ethtool_counter" | "ethtool_gauge" => &[SourceKind::Ethtool],

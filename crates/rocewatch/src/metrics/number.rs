@@ -39,7 +39,7 @@ impl Number {
     }
 
     /// Writes the number. Counters are exact to the last digit, however large: no detour by floating point.
-    pub(super) fn write(self, out: &mut Vec<u8>) {
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
         match self {
             Self::Scaled(value, scale) => write_scaled(value, scale, out),
             Self::Float(value) if value.is_nan() => out.extend_from_slice(b"NaN"),

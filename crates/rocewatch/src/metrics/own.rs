@@ -5,8 +5,9 @@ use crate::agent::{Archivist, News};
 use axum::http::StatusCode;
 use catalog::FamilyKind;
 use linux::{Process, Usage};
+use prometheus::core::Collector;
 use prometheus::proto::{MetricFamily, MetricType};
-use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 use std::sync::Arc;
 
 /// The agent's own metrics.
@@ -22,13 +23,14 @@ pub(crate) struct Own {
 }
 
 /// Paths that are counted by name; all others share one label, so that nobody can make series by asking.
-const PATHS: [&str; 12] = [
+const PATHS: [&str; 13] = [
     "/",
     "/metrics",
     "/healthz",
     "/readyz",
     "/api/v1/status",
     "/api/v1/ports",
+    "/api/v1/findings",
     "/api/v1/openapi.json",
     "/api/v1/history",
     "/api/v1/events",
@@ -44,7 +46,7 @@ impl Own {
         let reloads = counters("config_reloads");
         let scrapes = IntCounter::with_opts(options("expositions")).expect("the catalogue's names are valid");
         for collector in [
-            Box::new(requests.clone()) as Box<dyn prometheus::core::Collector>,
+            Box::new(requests.clone()) as Box<dyn Collector>,
             Box::new(reloads.clone()),
         ] {
             registry
@@ -65,6 +67,15 @@ impl Own {
             archivist,
             process: Process::own(),
             started,
+        }
+    }
+
+    /// Shows these as well from now on.
+    pub(crate) fn show(&self, collectors: Vec<Box<dyn Collector>>) {
+        for collector in collectors {
+            self.registry
+                .register(collector)
+                .expect("each name is registered once");
         }
     }
 
@@ -135,9 +146,29 @@ fn options(name: &str) -> Opts {
     Opts::new(format!("{name}_total"), help)
 }
 
-fn counters(name: &str) -> IntCounterVec {
+/// Counters of the family of this name, by its labels.
+pub(crate) fn counters(name: &str) -> IntCounterVec {
     let labels = catalog::family(name).map_or(&[][..], |family| family.labels);
     IntCounterVec::new(options(name), labels).expect("the catalogue's names and labels are valid")
+}
+
+/// Gauges of the family of this name, in whole numbers, by its labels.
+pub(crate) fn gauges(name: &str) -> IntGaugeVec {
+    let (options, labels) = gauge_options(name);
+    IntGaugeVec::new(options, labels).expect("the catalogue's names and labels are valid")
+}
+
+/// The same with fractions.
+pub(crate) fn float_gauges(name: &str) -> GaugeVec {
+    let (options, labels) = gauge_options(name);
+    GaugeVec::new(options, labels).expect("the catalogue's names and labels are valid")
+}
+
+fn gauge_options(name: &str) -> (Opts, &'static [&'static str]) {
+    let family = catalog::family(name);
+    let help = family.map_or("", |family| family.help);
+    let labels = family.map_or(&[][..], |family| family.labels);
+    (Opts::new(name, help), labels)
 }
 
 /// The names and sentences are those that every exporter has.
@@ -206,8 +237,10 @@ fn write_family(format: Format, family: &MetricFamily, out: &mut String) {
     } else {
         (FamilyKind::Gauge, "")
     };
-    let name = format!("{}{}", text::PREFIX, family.name().trim_end_matches("_total"));
-    text::header(format, &name, kind, "", family.help(), out);
+    let plain = family.name().trim_end_matches("_total");
+    let unit = catalog::family(plain).map_or("", |family| family.unit);
+    let name = format!("{}{plain}", text::PREFIX);
+    text::header(format, &name, kind, unit, family.help(), out);
     for metric in family.get_metric() {
         let labels = metric
             .get_label()

@@ -1,6 +1,6 @@
 //! The two text formats: Prometheus 0.0.4 and `OpenMetrics` 1.0.
 
-use catalog::FamilyKind;
+use catalog::{Family, FamilyKind};
 
 /// Every metric's name begins with this, except those that every exporter has under `process_`.
 pub(super) const PREFIX: &str = "rocewatch_";
@@ -74,6 +74,14 @@ fn quality(header: &str, name: &str) -> Option<f32> {
         .reduce(f32::max)
 }
 
+/// `# HELP`, `# TYPE` and `# UNIT` of a family of the catalogue.
+pub(crate) fn family_header(format: Format, family: &Family) -> String {
+    let name = format!("{PREFIX}{}", family.name);
+    let mut out = String::new();
+    header(format, &name, family.kind, family.unit, family.help, &mut out);
+    out
+}
+
 /// `# HELP`, `# TYPE` and `# UNIT` of a family; `name` is whole but for a counter's `_total`.
 pub(super) fn header(format: Format, name: &str, kind: FamilyKind, unit: &str, help: &str, out: &mut String) {
     let (kind, total) = match kind {
@@ -92,7 +100,7 @@ pub(super) fn header(format: Format, name: &str, kind: FamilyKind, unit: &str, h
 }
 
 /// A series' name and labels, up to the value.
-pub(super) fn prefix<'a>(
+pub(crate) fn prefix<'a>(
     name: &str,
     suffix: &str,
     labels: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -67,7 +67,9 @@ pub(super) fn courses(archive: &Archive, track: &Track, span: Span, step: NonZer
     for damage in damages {
         tracing::warn!("left out: {damage}");
     }
-    stepped.into_iter().map(|stepped| course(stepped, span)).collect()
+    // Another track of this port and source has its own turn.
+    let own = stepped.into_iter().filter(|stepped| *stepped.track == *track);
+    own.map(|stepped| course(stepped, span)).collect()
 }
 
 fn course(stepped: Stepped, span: Span) -> Course {

@@ -1,16 +1,14 @@
 //! What left its usual range, in the order in which it did: the first is nearest to the cause.
 
 use super::course::{Course, courses};
-use super::{SECOND, Span, time};
+use super::{SECOND, Span, before, time};
 use crate::shown::number;
 use archive::{Archive, Track, TrackSpan};
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
 use std::num::NonZeroU64;
 
-/// What is usual is taken from so long before, …
-const HOUR: u64 = 3_600 * SECOND;
-/// … in steps of a minute.
+/// What is usual is taken from the time before in steps of a minute.
 const MINUTE: u64 = 60 * SECOND;
 /// So many times the highest minute, or less than the lowest by as much, is out of range.
 const MARGIN: f64 = 2.0;
@@ -26,28 +24,33 @@ struct Departure<'a> {
     usual: (f64, f64),
 }
 
-/// The text.
-pub(super) fn write(archive: &Archive, tracks: &[TrackSpan], span: Span, zone: &TimeZone) -> String {
+/// The text. `before` is what `span` is compared with, if there is anything.
+pub(super) fn write(
+    archive: &Archive,
+    tracks: &[TrackSpan],
+    span: Span,
+    before: Option<Span>,
+    zone: &TimeZone,
+) -> String {
+    let Some(before) = before else {
+        return "There is nothing before this time that could tell what is usual: name a later --since, or leave out --what-moved.\n"
+            .to_owned();
+    };
     let mut all: Vec<_> = tracks
         .iter()
-        .flat_map(|found| departures(archive, &found.track, span))
+        .flat_map(|found| departures(archive, &found.track, span, before))
         .collect();
     all.sort_by_key(|departure| departure.at);
     let Some(first) = all.first().map(|departure| departure.at) else {
-        return "Nothing left the range of the hour before.\n".to_owned();
+        return format!("Nothing left the range of the {}.\n", before::words(before));
     };
-    let zone_name = time::zoned(first, zone).strftime("%Z").to_string();
     let mut out = format!(
         "{:<24} {:>9}  {:<22} {:<34} {:>12}  usual per second\n",
-        format!("time ({zone_name})"),
-        "after",
-        "port",
-        "counter",
-        "per second"
+        "time", "after", "port", "counter", "per second"
     );
     for departure in all {
         let shown = time::zoned(departure.at, zone)
-            .strftime("%Y-%m-%d %H:%M:%S")
+            .strftime("%Y-%m-%d %H:%M:%S %Z")
             .to_string();
         let delay = departure.at.abs_diff(first) / SECOND;
         let place = format!(
@@ -68,11 +71,7 @@ pub(super) fn write(archive: &Archive, tracks: &[TrackSpan], span: Span, zone: &
     out
 }
 
-fn departures<'a>(archive: &Archive, track: &'a Track, span: Span) -> Vec<Departure<'a>> {
-    let before = Span {
-        from: span.from.saturating_sub_unsigned(HOUR),
-        to: span.from,
-    };
+fn departures<'a>(archive: &Archive, track: &'a Track, span: Span, before: Span) -> Vec<Departure<'a>> {
     let step = |nanoseconds| NonZeroU64::new(nanoseconds).unwrap_or(NonZeroU64::MIN);
     let usual = courses(archive, track, before, step(MINUTE));
     courses(archive, track, span, step(SECOND))

@@ -1,38 +1,67 @@
 //! History for programs: every value, as CSV or JSON.
 
 use super::{Span, Wanted, time};
-use archive::{Archive, Query, TrackSpan};
+use archive::{Archive, Query, Stepped, TrackSpan};
 use jiff::tz::TimeZone;
 use model::{ABSENT, Column};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt::Write as _;
+use std::io;
 use std::num::NonZeroU64;
 
+/// Counters that are looked up at a time: each costs some megabytes a day and second, and each time a pass over the archive.
+const AT_A_TIME: usize = 16;
+
 /// One counter over the time asked for.
-#[derive(Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Series {
-    device: String,
-    port: u32,
+    pub(super) device: String,
+    pub(super) port: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    netdev: Option<String>,
-    source: &'static str,
-    counter: String,
+    pub(super) netdev: Option<String>,
+    pub(super) source: &'static str,
+    pub(super) counter: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    signal: Option<&'static str>,
-    unit: String,
-    points: Vec<Point>,
+    pub(super) signal: Option<&'static str>,
+    pub(super) unit: String,
+    pub(super) points: Vec<Point>,
 }
 
 /// One value, and what went on since the one before.
-#[derive(Serialize)]
-struct Point {
-    time: String,
-    value: u64,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Point {
+    /// In nanoseconds since 1970.
+    #[serde(serialize_with = "rfc3339")]
+    pub(super) time: i64,
+    pub(super) value: u64,
     /// The least and the most per second of what counts, or of readings.
     #[serde(skip_serializing_if = "Option::is_none")]
-    low: Option<u64>,
+    pub(super) low: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    high: Option<u64>,
+    pub(super) high: Option<u64>,
+}
+
+impl Series {
+    fn of(stepped: &Stepped) -> Self {
+        let column: &Column = &stepped.track.schema().columns[stepped.column];
+        let there = stepped.steps.iter().filter(|step| step.last != ABSENT);
+        let points = there.map(|step| Point {
+            time: step.time.wall,
+            value: step.last,
+            low: step.extremes.map(|extremes| extremes.low),
+            high: step.extremes.map(|extremes| extremes.high),
+        });
+        Self {
+            device: stepped.track.device.clone(),
+            port: stepped.track.port.number,
+            netdev: stepped.track.netdev.clone(),
+            source: stepped.track.source.as_str(),
+            counter: column.name.to_string(),
+            signal: column.meaning.map(|meaning| meaning.signal().as_str()),
+            unit: stepped.track.columns[stepped.column].unit.clone(),
+            points: points.collect(),
+        }
+    }
 }
 
 /// Every series that is wanted, each second or by `step`.
@@ -44,82 +73,77 @@ pub(super) fn series(
     step: NonZeroU64,
 ) -> Vec<Series> {
     let mut all = Vec::new();
-    for found in tracks {
-        let schema = found.track.schema();
-        let columns: Vec<&str> = schema
-            .columns
-            .iter()
-            .filter(|column| wanted.column(column))
-            .map(|column| &*column.name)
-            .collect();
-        if columns.is_empty() {
-            continue;
-        }
-        let query = Query {
-            port: &found.track.port,
-            source: found.track.source,
-            columns: &columns,
-            from: span.from,
-            to: span.to,
-        };
-        let (stepped, damages) = archive.stepped(&query, step);
-        for damage in damages {
-            tracing::warn!("left out: {damage}");
-        }
-        all.extend(stepped.into_iter().map(|stepped| {
-            let column: &Column = &stepped.track.schema().columns[stepped.column];
-            let points = stepped
-                .steps
-                .iter()
-                .filter(|step| step.last != ABSENT)
-                .map(|step| Point {
-                    time: time::zoned(step.time.wall, &TimeZone::UTC)
-                        .timestamp()
-                        .to_string(),
-                    value: step.last,
-                    low: step.extremes.map(|extremes| extremes.low),
-                    high: step.extremes.map(|extremes| extremes.high),
-                });
-            Series {
-                device: stepped.track.device.clone(),
-                port: stepped.track.port.number,
-                netdev: stepped.track.netdev.clone(),
-                source: stepped.track.source.as_str(),
-                counter: column.name.to_string(),
-                signal: column.meaning.map(|meaning| meaning.signal().as_str()),
-                unit: stepped.track.columns[stepped.column].unit.clone(),
-                points: points.collect(),
-            }
-        }));
-    }
+    let taken = each(archive, tracks, wanted, span, step, |series| {
+        all.push(series);
+        Ok(())
+    });
+    debug_assert!(taken.is_ok(), "keeping them cannot fail");
     all
 }
 
-/// As RFC 4180 has it.
-pub(super) fn csv(all: &[Series]) -> String {
-    let mut out = "time,device,port,netdev,source,counter,signal,unit,value,low,high\n".to_owned();
-    for series in all {
-        let text = [
-            quoted(&series.device),
-            series.port.to_string(),
-            quoted(series.netdev.as_deref().unwrap_or_default()),
-            series.source.to_owned(),
-            quoted(&series.counter),
-            series.signal.unwrap_or_default().to_owned(),
-            quoted(&series.unit),
-        ]
-        .join(",");
-        let number = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
-        for point in &series.points {
-            let _ = writeln!(
-                out,
-                "{},{text},{},{},{}",
-                point.time,
-                point.value,
-                number(point.low),
-                number(point.high)
-            );
+/// Hands every series that is wanted to `take`, few at a time, so that memory does not grow with what is asked for.
+///
+/// # Errors
+/// What `take` gives.
+pub(super) fn each(
+    archive: &Archive,
+    tracks: &[TrackSpan],
+    wanted: &Wanted<'_>,
+    span: Span,
+    step: NonZeroU64,
+    mut take: impl FnMut(Series) -> io::Result<()>,
+) -> io::Result<()> {
+    for found in tracks {
+        let schema = found.track.schema();
+        let wanted = schema.columns.iter().filter(|column| wanted.column(column));
+        let names: Vec<&str> = wanted.map(|column| &*column.name).collect();
+        for (pass, columns) in names.chunks(AT_A_TIME).enumerate() {
+            let query = Query {
+                port: &found.track.port,
+                source: found.track.source,
+                columns,
+                from: span.from,
+                to: span.to,
+            };
+            let (stepped, damages) = archive.stepped(&query, step);
+            // Each pass finds the same.
+            for damage in damages.iter().filter(|_| pass == 0) {
+                tracing::warn!("left out: {damage}");
+            }
+            // A query is by port and source, which may have had another track in this time: it has its own turn.
+            let own = stepped.iter().filter(|stepped| stepped.track == found.track);
+            own.map(Series::of).try_for_each(&mut take)?;
         }
+    }
+    Ok(())
+}
+
+/// The first line of CSV.
+pub(super) const CSV_HEAD: &str = "time,device,port,netdev,source,counter,signal,unit,value,low,high\n";
+
+/// A series as lines of CSV (RFC 4180).
+pub(super) fn csv(series: &Series) -> String {
+    let text = [
+        quoted(&series.device),
+        series.port.to_string(),
+        quoted(series.netdev.as_deref().unwrap_or_default()),
+        series.source.to_owned(),
+        quoted(&series.counter),
+        series.signal.unwrap_or_default().to_owned(),
+        quoted(&series.unit),
+    ]
+    .join(",");
+    let number = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let mut out = String::new();
+    for point in &series.points {
+        let _ = writeln!(
+            out,
+            "{},{text},{},{},{}",
+            utc(point.time),
+            point.value,
+            number(point.low),
+            number(point.high)
+        );
     }
     out
 }
@@ -130,6 +154,16 @@ fn quoted(text: &str) -> String {
     } else {
         text.to_owned()
     }
+}
+
+fn utc(nanoseconds: i64) -> jiff::Timestamp {
+    time::zoned(nanoseconds, &TimeZone::UTC).timestamp()
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn rfc3339<S: Serializer>(nanoseconds: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&utc(*nanoseconds))
 }
 
 #[cfg(test)]

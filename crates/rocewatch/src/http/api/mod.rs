@@ -52,6 +52,8 @@ pub(crate) struct AgentFacts {
     /// Set if the numbers are not of this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) not_live: Option<String>,
+    /// How far the daemon is locked in.
+    pub(crate) sandbox: &'static str,
 }
 
 #[derive(Serialize)]

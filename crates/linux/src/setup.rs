@@ -1,0 +1,61 @@
+//! How a node and its ports are set up, as far as rows do not tell it: files, and what DCB netlink, ethtool netlink and
+//! rtnetlink tell once. What cannot be read is left out.
+
+mod dcb;
+mod host;
+mod link;
+mod netdev;
+mod pci;
+mod routes;
+
+use crate::pci::{Gpus, function};
+use crate::{Context, Tree};
+use model::{GpuSetup, NodeSetup, Port, PortSetup, Setup};
+
+/// All that can be learned of `ports` and their node. Waits for rtnl where the kernel is asked.
+pub(crate) fn read(ctx: &Context, ports: &[Port]) -> Setup {
+    let tree = &*ctx.tree;
+    let gpus = tree.exists("bus/pci/devices").then(|| Gpus::find(tree).all());
+    let of = |port: &Port| {
+        (
+            port.id.clone(),
+            of_port(ctx, port, gpus.as_deref().unwrap_or_default()),
+        )
+    };
+    Setup {
+        ports: ports.iter().map(of).collect(),
+        node: NodeSetup {
+            gpu_direct: host::gpu_direct(tree),
+            routing: ctx.live.then(routes::read).flatten(),
+            gpus,
+        },
+    }
+}
+
+fn of_port(ctx: &Context, port: &Port, gpus: &[GpuSetup]) -> PortSetup {
+    let tree = &*ctx.tree;
+    let mut setup = PortSetup::default();
+    let device = device(tree, port);
+    if let Some(path) = &device {
+        setup.pci = pci::hops(tree, path);
+        setup.iommu = pci::iommu(tree, path);
+        setup.driver_version = tree.read_string(&format!("{path}/driver/module/version")).ok();
+    }
+    setup.gpu_numa_distance = host::distance(tree, port, gpus);
+    setup.default_tos = netdev::default_tos(tree, port);
+    let Some(name) = &port.netdev else { return setup };
+    setup.trust = netdev::trust(tree, name);
+    setup.ecn = netdev::ecn(tree, name);
+    if ctx.live {
+        dcb::read(name, &mut setup);
+        setup.link = port.ifindex.and_then(link::read).unwrap_or_default();
+    }
+    setup
+}
+
+/// The PCI function of a port, below `devices/`.
+fn device(tree: &Tree, port: &Port) -> Option<String> {
+    let address = &port.pci.as_ref()?.address;
+    let path = tree.resolve(&format!("bus/pci/devices/{address}")).ok()?;
+    function(&path).map(str::to_owned)
+}

@@ -1,0 +1,149 @@
+//! `rocewatch doctor`: looks at the node for some seconds, and tells what is wrong.
+
+mod junit;
+mod text;
+
+use super::{agent, print};
+use crate::agent::{facts, looks};
+use crate::cli::{Doctor, DoctorFormat, FailOn};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::http::Report;
+use ::doctor::{Facts, Finding, Policy, PortWindow, Severity, Verdict};
+use model::{Host, Port};
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+
+/// All that was found.
+struct Examination {
+    /// `RoCE` ports that were looked at.
+    ports: usize,
+    findings: Vec<Finding>,
+    verdicts: Vec<Verdict>,
+}
+
+impl Examination {
+    /// Every severity that was found.
+    fn severities(&self) -> impl Iterator<Item = Severity> + '_ {
+        let findings = self.findings.iter().map(Finding::severity);
+        findings.chain(self.verdicts.iter().map(|verdict| verdict.check.severity))
+    }
+}
+
+/// Tells the long story of a check.
+pub(super) fn explain(check: &str) -> Result<(), Failure> {
+    let Some(text) = ::doctor::explain(check) else {
+        let likeness = |id: &str| strsim::jaro_winkler(check, id);
+        let ids = ::doctor::CHECKS.iter().map(|check| check.id);
+        let nearest = ids.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        return Err(Failure::Usage(format!(
+            "there is no check {check:?}; the nearest is {:?}, and docs/checks.md lists all",
+            nearest.unwrap_or_default()
+        )));
+    };
+    print(&text)
+}
+
+/// Looks, and prints what was found.
+pub(super) fn examine(host: &Arc<dyn Host>, options: &Doctor, clock: Clock) -> Result<(), Failure> {
+    let config = Config::load(options.config.as_deref())?;
+    let found = look(host, options, &config, clock)?;
+    let text = match options.format {
+        DoctorFormat::Text => text::of(&found, wants_colour()),
+        DoctorFormat::Json => {
+            let report = Report::of(&found.findings, &found.verdicts);
+            let text = serde_json::to_string_pretty(&report)
+                .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?;
+            text + "\n"
+        }
+        DoctorFormat::Junit => junit::of(&found),
+    };
+    print(&text)?;
+    match status(found.severities().max(), options.fail_on) {
+        0 => Ok(()),
+        status => Err(Failure::Ended {
+            status,
+            message: None,
+        }),
+    }
+}
+
+fn look(
+    host: &Arc<dyn Host>,
+    options: &Doctor,
+    config: &Config,
+    clock: Clock,
+) -> Result<Examination, Failure> {
+    let agent = agent::watch(host, config, clock)?;
+    let ports: Vec<Port> = agent
+        .world()
+        .ports()
+        .map(|view| Port::clone(&view.port))
+        .collect();
+    if !ports.iter().any(Port::has_rdma) {
+        return Ok(Examination {
+            ports: 0,
+            findings: Vec::new(),
+            verdicts: Vec::new(),
+        });
+    }
+    let earlier = looks(&agent.world(), clock.now());
+    let setup = host.setup(&ports);
+    agent::pause(options.watch);
+    let facts = facts(&agent.world(), &setup, &earlier, clock.now());
+    Ok(judge(&facts, &config.policy()))
+}
+
+fn judge(facts: &Facts, policy: &Policy) -> Examination {
+    let windows: Vec<PortWindow> = facts
+        .ports
+        .iter()
+        .filter_map(|port| port.window.clone())
+        .collect();
+    Examination {
+        ports: facts.ports.iter().filter(|port| port.is_roce()).count(),
+        findings: ::doctor::findings(facts, policy),
+        verdicts: ::doctor::verdicts(&windows, policy),
+    }
+}
+
+/// Colour is for a terminal, unless `NO_COLOR` says no (<https://no-color.org>).
+fn wants_colour() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// The exit status: 2 for errors, 1 for less, 0 if nothing is as bad as `fail_on`.
+fn status(worst: Option<Severity>, fail_on: FailOn) -> u8 {
+    let least = match fail_on {
+        FailOn::Note => Severity::Note,
+        FailOn::Warning => Severity::Warning,
+        FailOn::Error => Severity::Error,
+        FailOn::Never => return 0,
+    };
+    match worst.filter(|worst| *worst >= least) {
+        None => 0,
+        Some(Severity::Error) => 2,
+        Some(Severity::Warning | Severity::Note) => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_is_that_of_the_worst() {
+        for (worst, fail_on, right) in [
+            (None, FailOn::Note, 0),
+            (Some(Severity::Note), FailOn::Warning, 0),
+            (Some(Severity::Note), FailOn::Note, 1),
+            (Some(Severity::Warning), FailOn::Warning, 1),
+            (Some(Severity::Warning), FailOn::Error, 0),
+            (Some(Severity::Error), FailOn::Warning, 2),
+            (Some(Severity::Error), FailOn::Never, 0),
+        ] {
+            assert_eq!(status(worst, fail_on), right, "{worst:?} {fail_on:?}");
+        }
+    }
+}
