@@ -58,6 +58,7 @@ daemon! {
     "../../crates/rocewatch/src/http/mod.rs" http,
     "../../crates/rocewatch/src/incident.rs" incident,
     "../../crates/rocewatch/src/metrics/mod.rs" metrics,
+    "../../crates/rocewatch/src/past/mod.rs" past,
     "../../crates/rocewatch/src/service.rs" service,
     "../../crates/rocewatch/src/shown.rs" shown,
     "../../crates/rocewatch/src/web/mod.rs" web,

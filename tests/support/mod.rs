@@ -181,20 +181,28 @@ fn address_in(line: &str) -> Option<SocketAddr> {
     rest.split_once("/metrics")?.0.parse().ok()
 }
 
-/// One request on a connection of its own.
+/// `GET path` on a connection of its own.
 pub(crate) fn get(address: SocketAddr, path: &str, headers: &[&str]) -> (String, Vec<u8>) {
+    request(address, &format!("GET {path}"), headers, b"")
+}
+
+/// One request, such as `POST /path`, on a connection of its own: head and body of the answer.
+pub(crate) fn request(address: SocketAddr, what: &str, headers: &[&str], body: &[u8]) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(address).expect("the daemon listens");
     stream
         .set_read_timeout(Some(Duration::from_secs(20)))
         .expect("a timeout can be set");
-    let mut request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n");
+    let mut request = format!("{what} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n");
+    if !body.is_empty() {
+        request.extend(["Content-Length: ", &body.len().to_string(), "\r\n"]);
+    }
     for header in headers {
         request.push_str(header);
         request.push_str("\r\n");
     }
     request.push_str("\r\n");
     stream
-        .write_all(request.as_bytes())
+        .write_all(&[request.as_bytes(), body].concat())
         .expect("the request can be sent");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("the answer can be read");

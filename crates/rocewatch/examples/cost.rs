@@ -32,6 +32,9 @@ mod incident;
 #[path = "../src/metrics/layout.rs"]
 mod layout;
 #[allow(dead_code)]
+#[path = "../src/metrics/naming.rs"]
+mod naming;
+#[allow(dead_code)]
 #[path = "../src/metrics/number.rs"]
 mod number;
 #[allow(dead_code)]

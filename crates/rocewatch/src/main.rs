@@ -12,6 +12,7 @@ mod http;
 mod incident;
 mod logging;
 mod metrics;
+mod past;
 mod push;
 mod report;
 mod sandbox;

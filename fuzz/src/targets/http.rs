@@ -4,7 +4,7 @@ use crate::agent::Agent;
 use crate::clock::Clock;
 use crate::config::{Config, Http};
 use crate::http::server::protocol;
-use crate::http::{App, router};
+use crate::http::{App, Streams, router};
 use crate::metrics::Exposition;
 use crate::page;
 use axum::Router;
@@ -42,11 +42,14 @@ static APP: LazyLock<Arc<App>> = LazyLock::new(|| {
         std::thread::yield_now();
     }
     Arc::new(App {
-        agent,
+        agent: Arc::new(agent),
         exposition: Exposition::new(config.metrics, 0.0, None),
         clock,
         kernel: None,
         not_live: None,
+        archivist: None,
+        look_ups: None,
+        streams: Streams::new(),
         sandbox: "off",
         web: None,
     })

@@ -6,9 +6,10 @@ use super::incidents::Incidents;
 use super::{JobId, World};
 use crate::clock::{Clock, nanos};
 use crate::event::EventRecord;
-use archive::{Archive, Handle, Limits, Now, OpenError, State, Status, Writer};
+use archive::{Archive, Damage, Handle, Limits, Now, OpenError, State, Status, Writer};
 use model::{Port, Schema};
 use ring::{Cursor, Next, Row};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +21,9 @@ const SECOND: u64 = 1_000_000_000;
 const LAG: u64 = 10_000_000;
 /// How often memory that was freed goes back to the kernel: a seal needs some megabytes every ten minutes, a look-up as many.
 const GIVE_BACK: Duration = Duration::from_secs(60);
+
+/// Places that cannot be read are named up to so many, the newest; all are counted.
+const MOST_NAMED: usize = 32;
 
 /// Tells the ports with their settings, to be kept beside an incident.
 pub(crate) type Describe = fn(&World) -> serde_json::Value;
@@ -40,6 +44,8 @@ pub(crate) struct News {
     pub(crate) failures: u64,
     /// Places on disk that could not be read at the start or since.
     pub(crate) damages: u64,
+    /// The newest of them.
+    pub(crate) damaged: VecDeque<Damage>,
     /// Nanoseconds since 1970 of the oldest row.
     pub(crate) oldest: Option<i64>,
 }
@@ -179,6 +185,9 @@ impl Work {
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         news.failures += u64::from(matches!(status.state, State::Paused(_)));
         news.damages += damages.len() as u64;
+        news.damaged.extend(damages);
+        let older = news.damaged.len().saturating_sub(MOST_NAMED);
+        news.damaged.drain(..older);
         news.oldest = status.oldest;
         news.status = status;
     }

@@ -22,7 +22,7 @@ mod watch;
 mod world;
 
 pub(crate) use archivist::{Archivist, Describe, News};
-pub(crate) use events::EventLog;
+pub(crate) use events::{Change, EventLog};
 pub(crate) use examiner::{Findings, facts, looks};
 pub(crate) use health::{Health, READ_TIME_BOUNDS, ReadTimes};
 pub(crate) use port::PortView;

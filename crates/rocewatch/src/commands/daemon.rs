@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::failure::Failure;
 use crate::files;
-use crate::http::{self, App};
+use crate::http::{self, App, LookUps, Streams};
 use crate::logging;
 use crate::metrics::Exposition;
 use crate::push::Push;
@@ -117,11 +117,17 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         exposition.own().show(push.collectors());
     }
     let app = Arc::new(App {
-        agent,
+        agent: Arc::new(agent),
         exposition,
         clock,
         kernel,
         not_live,
+        archivist: archivist.clone(),
+        look_ups: serve
+            .state
+            .as_deref()
+            .map(|state| LookUps::new(state.join(ARCHIVE), limits.request_timeout)),
+        streams: Streams::new(),
         sandbox: sandbox.as_str(),
         web: web.clone(),
     });

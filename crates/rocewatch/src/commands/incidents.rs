@@ -1,12 +1,13 @@
 //! `rocewatch events`, `incidents` and `incident`: what has happened, and all there is to say of it.
 
-use super::history::{self, time};
+use super::history;
 use super::print;
 use crate::cli::{Events, Incident, IncidentFile, Incidents};
 use crate::event::EventRecord;
 use crate::failure::Failure;
 use crate::files;
 use crate::incident::IncidentRecord;
+use crate::past::time;
 use crate::report::{Report, page};
 use archive::{Archive, Record};
 use jiff::tz::TimeZone;

@@ -1,45 +1,61 @@
 //! What each path answers.
 
-use super::api;
 use super::findings::Report;
-use crate::agent::Agent;
+use super::look_ups::LookUps;
+use super::refusal::Refusal;
+use super::stream::{self, Streams};
+use super::{api, events, history, incidents, read};
+use crate::agent::{Agent, Archivist};
 use crate::clock::Clock;
 use crate::config::Http;
 use crate::metrics::{Encoding, Exposition, Format};
 use crate::web::{self, Web};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Json, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use std::sync::Arc;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 
-/// Nothing that this server answers needs a body.
+/// Nothing that this server answers needs a body, but for what limits it by itself.
 const MAX_BODY: usize = 4 * 1024;
 
 /// What the handlers share.
 pub(crate) struct App {
-    pub(crate) agent: Agent,
+    pub(crate) agent: Arc<Agent>,
     pub(crate) exposition: Exposition,
     pub(crate) clock: Clock,
     /// Release of the kernel that is watched.
     pub(crate) kernel: Option<String>,
     /// Said wherever a person looks, if the numbers are not real.
     pub(crate) not_live: Option<String>,
+    /// The archive, where the daemon keeps one, as it is written and as it is read.
+    pub(crate) archivist: Option<Arc<Archivist>>,
+    pub(crate) look_ups: Option<LookUps>,
+    pub(crate) streams: Streams,
     /// How far the daemon is locked in.
     pub(crate) sandbox: &'static str,
     /// TLS and passwords, if they are asked for.
     pub(crate) web: Option<Arc<Web>>,
 }
 
+impl App {
+    fn look_ups(&self) -> Result<&LookUps, Refusal> {
+        self.look_ups.as_ref().ok_or_else(|| {
+            Refusal::unavailable("this daemon keeps no archive: start it with --state DIR, and ask again")
+        })
+    }
+}
+
 /// All paths, with their limits.
 pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
+    let long = Router::new().route("/api/v1/read", post(remote_read));
     let router = Router::new()
         .route("/", get(landing))
         .route("/metrics", get(metrics))
@@ -47,19 +63,27 @@ pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
         .route("/readyz", get(readyz))
         .route("/api/v1/status", get(status))
         .route("/api/v1/ports", get(ports))
+        .route("/api/v1/openapi.json", get(openapi))
         .route("/api/v1/findings", get(findings))
-        .fallback(unknown);
+        .layer(TimeoutLayer::with_status_code(
+            StatusCode::SERVICE_UNAVAILABLE,
+            limits.request_timeout,
+        ))
+        .route("/api/v1/history", get(look_up_history))
+        .route("/api/v1/events", get(look_up_events))
+        .route("/api/v1/incidents", get(list_incidents))
+        .route("/api/v1/incidents/{id}", get(one_incident))
+        .route("/api/v1/stream", get(follow_events))
+        .layer(RequestBodyLimitLayer::new(MAX_BODY))
+        .merge(long)
+        .fallback(unknown)
+        .method_not_allowed_fallback(async || Refusal::method_not_allowed());
     let router = match &app.web {
         Some(web) => router.layer(middleware::from_fn_with_state(Arc::clone(web), web::guard)),
         None => router,
     };
     router
         .layer(middleware::from_fn_with_state(Arc::clone(&app), count))
-        .layer(TimeoutLayer::with_status_code(
-            StatusCode::SERVICE_UNAVAILABLE,
-            limits.request_timeout,
-        ))
-        .layer(RequestBodyLimitLayer::new(MAX_BODY))
         .layer(CatchPanicLayer::new())
         .with_state(app)
 }
@@ -115,11 +139,49 @@ async fn status(State(app): State<Arc<App>>) -> Json<api::Status> {
         not_live: app.not_live.clone(),
         sandbox: app.sandbox,
     };
-    Json(api::Status::of(&app.agent.world(), app.clock, facts))
+    let news = app.archivist.as_deref().map(Archivist::news);
+    Json(api::Status::of(&app.agent.world(), news, app.clock, facts))
 }
 
 async fn ports(State(app): State<Arc<App>>) -> Json<Vec<api::Port>> {
     Json(api::ports(&app.agent.world()))
+}
+
+/// What every path takes and answers; `tests/api.rs` holds it against the paths.
+async fn openapi() -> Response {
+    (
+        [(CONTENT_TYPE, "application/json")],
+        include_str!("../../../../docs/openapi.json"),
+    )
+        .into_response()
+}
+
+async fn look_up_history(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Refusal> {
+    history::answer(app.look_ups()?, &uri, app.clock.wall()).await
+}
+
+async fn look_up_events(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Refusal> {
+    events::answer(&app.agent, app.look_ups.as_ref(), &uri, app.clock.wall()).await
+}
+
+async fn list_incidents(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Refusal> {
+    incidents::list(app.look_ups()?, &uri, app.clock.wall()).await
+}
+
+async fn one_incident(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Response, Refusal> {
+    incidents::one(app.look_ups()?, id).await
+}
+
+async fn follow_events(
+    State(app): State<Arc<App>>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    stream::answer(Arc::clone(&app.agent), &app.streams, app.clock, &uri, &headers)
+}
+
+async fn remote_read(State(app): State<Arc<App>>, uri: Uri, body: Body) -> Result<Response, Refusal> {
+    read::answer(app.look_ups()?, &uri, body).await
 }
 
 async fn findings(State(app): State<Arc<App>>) -> Json<Report> {
@@ -146,18 +208,19 @@ async fn landing(State(app): State<Arc<App>>) -> Html<String> {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Rocewatch</title></head>\n<body>\n\
          <h1>Rocewatch {}</h1>\n{notice}<p>What the RoCEv2 fabric does to this node.</p>\n<ul>\n\
          <li><a href=\"/metrics\">/metrics</a> for Prometheus</li>\n\
+         <li><a href=\"/api/v1/openapi.json\">/api/v1/openapi.json</a> all paths below, for programs</li>\n\
          <li><a href=\"/api/v1/ports\">/api/v1/ports</a> the ports, and what can be read of each</li>\n\
          <li><a href=\"/api/v1/findings\">/api/v1/findings</a> what the doctor finds</li>\n\
          <li><a href=\"/api/v1/status\">/api/v1/status</a> the agent itself</li>\n\
+         <li><a href=\"/api/v1/history\">/api/v1/history</a> what the archive has, counter by counter</li>\n\
+         <li><a href=\"/api/v1/events\">/api/v1/events</a> what happened, <a href=\"/api/v1/incidents\">/api/v1/incidents</a> \
+         what happened together, <a href=\"/api/v1/stream\">/api/v1/stream</a> what happens, as it does</li>\n\
+         <li>/api/v1/read for <code>remote_read</code> of Prometheus</li>\n\
          <li><a href=\"/healthz\">/healthz</a>, <a href=\"/readyz\">/readyz</a></li>\n</ul>\n</body></html>\n",
         env!("CARGO_PKG_VERSION"),
     ))
 }
 
-async fn unknown() -> Response {
-    (
-        StatusCode::NOT_FOUND,
-        "there is nothing here; / lists what there is\n",
-    )
-        .into_response()
+async fn unknown() -> Refusal {
+    Refusal::not_found("there is nothing here; / lists what there is")
 }

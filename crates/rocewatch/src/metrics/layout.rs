@@ -1,14 +1,14 @@
 //! Which series there are: laid out anew whenever ports, sources or their counters change.
 
+use super::naming;
 use super::number::Number;
 use super::series::{Cell, Place, PortValue, SourceValue};
 use super::text::{self, Format};
 use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, SourceView, World};
 use crate::config::Metrics;
-use catalog::{Direction, Family, FamilyKind, Index, Kind, Origin, Signal, Status};
-use model::SourceKind;
+use catalog::{Direction, Family, FamilyKind, Index, Origin, Signal, Status};
+use model::{Column, SourceKind};
 use signals::Histogram;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// All series, family by family, with everything but their values written in advance.
@@ -207,9 +207,7 @@ impl Builder<'_> {
             "cnp_ignored_ratio" => self.add(port(V::CnpIgnoredRatio)),
             "resets" => self.add(port(V::Resets)),
             "samples_implausible" => self.add(port(V::Implausible)),
-            _ if self.family.origin == Origin::Raw => {
-                self.raw(at, view, raw_sources(self.family), config);
-            }
+            _ if self.family.origin == Origin::Raw => self.raw(at, view, config),
             name if name.starts_with("source_") || name.starts_with("samples") => {
                 self.fill_sources(at, view);
             }
@@ -257,45 +255,27 @@ impl Builder<'_> {
     /// The signals that feed the family.
     fn signals(&mut self, at: usize, view: &PortView) {
         for (slot, known) in view.signals.slots().iter().enumerate() {
-            let Some(from) = self.family.takes(known.signal, known.index) else {
+            let Some(labels) = naming::signal_labels(self.family, known.signal, known.index) else {
                 continue;
             };
-            let index = match known.index {
-                Some(Index::Priority(number) | Index::Lane(number)) => number.to_string(),
-                _ => String::new(),
-            };
-            let indexed = self.family.index_label().map(|label| (label, index.as_str()));
-            let labels: Vec<_> = from.labels.iter().copied().chain(indexed).collect();
+            let labels: Vec<_> = labels.iter().map(|(label, value)| (*label, &**value)).collect();
             self.with(&labels, |b| {
                 b.add(Place::Port(at, PortValue::Signal(slot, known.scale)));
             });
         }
     }
 
-    /// What a source reads under the driver's own names: counters in a family of counters, all else in one of gauges. A name that two of the sources have is the first one's: no series may
-    /// stand twice.
-    fn raw(&mut self, at: usize, view: &PortView, kinds: &[SourceKind], config: &Metrics) {
-        let mut names = BTreeSet::new();
-        let counters = self.family.kind == FamilyKind::Counter;
-        for kind in kinds {
-            let Some(schema) = view.sources.get(kind).and_then(|source| source.schema()) else {
-                continue;
-            };
-            for (i, column) in schema.columns.iter().enumerate() {
-                let otherwise = column
-                    .meaning
-                    .map(|meaning| is_exposed(meaning.signal(), meaning.index));
-                let wanted = config.shows_raw(otherwise);
-                // What the catalogue does not know is taken for a counter, as nearly all of them are.
-                let counts = column
-                    .meaning
-                    .is_none_or(|meaning| meaning.entry.kind == Kind::Counter);
-                if wanted && counts == counters && names.insert(&column.name) {
-                    self.with(&[("counter", &column.name)], |b| {
-                        b.add(Place::Source(at, *kind, SourceValue::Raw(i)));
-                    });
-                }
-            }
+    /// What a source reads under the driver's own names.
+    fn raw(&mut self, at: usize, view: &PortView, config: &Metrics) {
+        let schema_of = |kind| view.sources.get(&kind).and_then(|source| source.schema());
+        let wanted = |column: &Column| {
+            let meaning = column.meaning;
+            config.shows_raw(meaning.map(|meaning| is_exposed(meaning.signal(), meaning.index)))
+        };
+        for (kind, i, column) in naming::raw_columns(self.family, schema_of, wanted) {
+            self.with(&[("counter", &column.name)], |b| {
+                b.add(Place::Source(at, kind, SourceValue::Raw(i)));
+            });
         }
     }
 
@@ -463,17 +443,6 @@ fn counts(kind: SourceKind) -> bool {
         kind,
         K::Ethtool | K::HwCounters | K::DeviceCounters | K::PortCounters
     )
-}
-
-/// True if some family shows this signal at this index.
-/// The sources whose counters go out under a family as they are, the first of which has a name that both have.
-pub(crate) fn raw_sources(family: &Family) -> &'static [SourceKind] {
-    match family.name {
-        "hw_counter" | "hw_gauge" => &[SourceKind::HwCounters, SourceKind::DeviceCounters],
-        "ethtool_counter" | "ethtool_gauge" => &[SourceKind::Ethtool],
-        "port_counter" => &[SourceKind::PortCounters],
-        _ => &[],
-    }
 }
 
 /// True if a family of signals has it, so that it need not go out as it is.

@@ -6,12 +6,14 @@
 
 mod gzip;
 mod layout;
+pub(crate) mod naming;
 mod number;
 mod own;
 mod series;
 mod text;
 
-pub(crate) use layout::{is_exposed, raw_sources};
+pub(crate) use layout::is_exposed;
+pub(crate) use naming::raw_sources;
 pub(crate) use number::Number;
 pub(crate) use own::{counters, float_gauges, gauges};
 pub(crate) use text::{Encoding, Format, family_header, prefix};

@@ -18,6 +18,26 @@ impl Number {
         Self::Scaled(value, Scale::ONE)
     }
 
+    /// The number as whoever reads the text takes it: the nearest there is.
+    pub(crate) fn nearest(self) -> f64 {
+        // Up to here both sides of the division are exact, and so is its result but for one rounding.
+        const EXACT: u64 = 1 << 53;
+        match self {
+            Self::Float(value) => value,
+            Self::Scaled(value, scale) => match value.checked_mul(scale.multiply.into()) {
+                Some(product) if product <= EXACT && scale.decimals <= 22 => {
+                    product as f64 / 10f64.powi(scale.decimals.into())
+                }
+                _ => {
+                    let mut text = Vec::new();
+                    self.write(&mut text);
+                    let text = std::str::from_utf8(&text).unwrap_or_default();
+                    text.parse().unwrap_or(f64::NAN)
+                }
+            },
+        }
+    }
+
     /// Writes the number. Counters are exact to the last digit, however large: no detour by floating point.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         match self {
@@ -107,6 +127,12 @@ mod tests {
             let read: f64 = scaled(value, 1, decimals).parse().unwrap();
             let right = Scale { multiply: 1, decimals }.apply(value as f64);
             prop_assert!((read - right).abs() <= right * 1e-15);
+        }
+
+        #[test]
+        fn the_nearest_is_what_a_reader_of_the_text_takes(value: u64, multiply in 1u32..=125_000, decimals in 0u8..=9) {
+            let read: f64 = scaled(value, multiply, decimals).parse().unwrap();
+            prop_assert_eq!(Number::Scaled(value, Scale { multiply, decimals }).nearest(), read);
         }
 
         #[test]

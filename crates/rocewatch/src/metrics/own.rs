@@ -23,13 +23,20 @@ pub(crate) struct Own {
 }
 
 /// Paths that are counted by name; all others share one label, so that nobody can make series by asking.
-const PATHS: [&str; 6] = [
+const PATHS: [&str; 13] = [
     "/",
     "/metrics",
     "/healthz",
     "/readyz",
     "/api/v1/status",
     "/api/v1/ports",
+    "/api/v1/findings",
+    "/api/v1/openapi.json",
+    "/api/v1/history",
+    "/api/v1/events",
+    "/api/v1/incidents",
+    "/api/v1/stream",
+    "/api/v1/read",
 ];
 
 impl Own {

@@ -7,68 +7,19 @@ mod openmetrics;
 mod parquet;
 mod points;
 mod table;
-pub(super) mod time;
 
 use crate::cli::{History, HistoryFormat};
 use crate::failure::Failure;
+use crate::past::{Span, Wanted, time};
 use archive::{Archive, OpenError, TrackSpan};
 use jiff::Zoned;
 use jiff::tz::TimeZone;
-use model::Column;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;
-
-/// A time, in nanoseconds since 1970.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    from: i64,
-    to: i64,
-}
-
-impl Span {
-    fn length(self) -> u64 {
-        self.to.abs_diff(self.from)
-    }
-
-    /// As much of it as there are rows of.
-    fn within(self, tracks: &[TrackSpan]) -> Self {
-        let first = tracks.iter().map(|found| found.first).min();
-        let last = tracks.iter().map(|found| found.last).max();
-        Self {
-            from: first.map_or(self.from, |first| self.from.max(first)),
-            to: last.map_or(self.to, |last| self.to.min(last)),
-        }
-    }
-}
-
-/// What is asked for.
-struct Wanted<'a> {
-    port: Option<&'a str>,
-    signal: Option<&'a str>,
-}
-
-impl Wanted<'_> {
-    fn track(&self, found: &TrackSpan) -> bool {
-        let track = &found.track;
-        let names = [
-            Some(track.device.as_str()),
-            track.netdev.as_deref(),
-            Some(track.port.device.as_str()),
-        ];
-        self.port.is_none_or(|port| names.contains(&Some(port)))
-    }
-
-    /// By the driver's name or by the signal's.
-    fn column(&self, column: &Column) -> bool {
-        let signal = column.meaning.map(|meaning| meaning.signal().as_str());
-        self.signal
-            .is_none_or(|wanted| *column.name == *wanted || signal == Some(wanted))
-    }
-}
 
 /// Prints it. `now` is the wall time.
 pub(super) fn show(options: &History, now: i64) -> Result<(), Failure> {

@@ -1,9 +1,28 @@
 //! The shapes of the API's answers. Only these types are serialised; what the agent works with never is.
 
-use crate::agent::{PortView, SourceView, World};
+mod archive;
+mod events;
+mod history;
+
+pub(crate) use events::{EventPage, Incident, IncidentPage};
+pub(crate) use history::History;
+
+use super::refusal::Refusal;
+use crate::agent::{News, PortView, SourceView, World};
 use crate::clock::Clock;
 use serde::Serialize;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// An answer as JSON.
+pub(super) fn json(answer: &impl Serialize) -> Result<Vec<u8>, Refusal> {
+    serde_json::to_vec(answer).map_err(|error| Refusal::fault(format!("cannot write JSON: {error}")))
+}
+
+/// Why there is no other answer, and what to do.
+#[derive(Serialize)]
+pub(crate) struct Error {
+    pub(crate) error: String,
+}
 
 /// The agent itself.
 #[derive(Serialize)]
@@ -18,6 +37,9 @@ pub(crate) struct Status {
     not_ready_because: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     listing_error: Option<String>,
+    /// Absent if the agent keeps none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archive: Option<archive::Archive>,
     sources: Vec<SourceStatus>,
 }
 
@@ -124,8 +146,8 @@ struct Source {
 }
 
 impl Status {
-    /// The agent as `world` has it.
-    pub(crate) fn of(world: &World, clock: Clock, facts: AgentFacts) -> Self {
+    /// The agent as `world` has it, and what there is to say of the archive.
+    pub(crate) fn of(world: &World, news: Option<News>, clock: Clock, facts: AgentFacts) -> Self {
         let now = clock.now();
         let not_ready_because = world.not_ready(now);
         let sources = world
@@ -146,6 +168,7 @@ impl Status {
             ready: not_ready_because.is_none(),
             not_ready_because,
             listing_error: world.listing_error().map(str::to_owned),
+            archive: news.map(archive::Archive::of),
             sources,
         }
     }

@@ -1,0 +1,65 @@
+//! What a counter's series is called: one rule for what is scraped and for what the archive gives.
+
+use catalog::{Family, FamilyKind, Index, Kind, Signal};
+use model::{Column, Schema, SourceKind};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// A label and its value.
+pub(crate) type Label = (&'static str, Cow<'static, str>);
+
+/// The labels, beside those of its port, with which a signal at this index goes out under a family; `None` if it does not.
+pub(crate) fn signal_labels(family: &Family, signal: Signal, index: Option<Index>) -> Option<Vec<Label>> {
+    let from = family.takes(signal, index)?;
+    let fixed = from
+        .labels
+        .iter()
+        .map(|(label, value)| (*label, Cow::Borrowed(*value)));
+    let indexed = family.index_label().map(|label| {
+        let value = match index {
+            Some(Index::Priority(number) | Index::Lane(number)) => number.to_string(),
+            _ => String::new(),
+        };
+        (label, Cow::Owned(value))
+    });
+    Some(fixed.chain(indexed).collect())
+}
+
+/// The columns that a family shows under the driver's own names, of those that are `wanted`; none for a family of signals.
+/// Of a name that two sources have the first one's counts: no series may stand twice.
+pub(crate) fn raw_columns<'a>(
+    family: &Family,
+    schema_of: impl Fn(SourceKind) -> Option<&'a Schema>,
+    wanted: impl Fn(&Column) -> bool,
+) -> Vec<(SourceKind, usize, &'a Column)> {
+    let mut names = BTreeSet::new();
+    let mut found = Vec::new();
+    for kind in raw_sources(family) {
+        let columns = schema_of(*kind).map_or(&[][..], |schema| &schema.columns);
+        for (at, column) in columns.iter().enumerate() {
+            if wanted(column) && is_raw_of(family, column) && names.insert(&column.name) {
+                found.push((*kind, at, column));
+            }
+        }
+    }
+    found
+}
+
+/// The sources whose counters a family shows under the driver's own names, the one that counts first; none for any other.
+pub(crate) fn raw_sources(family: &Family) -> &'static [SourceKind] {
+    match family.name {
+        "hw_counter" | "hw_gauge" => &[SourceKind::HwCounters, SourceKind::DeviceCounters],
+        "ethtool_counter" | "ethtool_gauge" => &[SourceKind::Ethtool],
+        "port_counter" => &[SourceKind::PortCounters],
+        _ => &[],
+    }
+}
+
+/// Counters stand in a family of counters, all else in one of gauges.
+fn is_raw_of(family: &Family, column: &Column) -> bool {
+    // What the catalogue does not know is taken for a counter, as nearly all of them are.
+    let counts = column
+        .meaning
+        .is_none_or(|meaning| meaning.entry.kind == Kind::Counter);
+    counts == (family.kind == FamilyKind::Counter)
+}
