@@ -104,9 +104,9 @@ impl Question {
             if patience.go_on().is_break() {
                 break;
             }
-            let (more, damaged) = look_up(archive, &track, &wanted, span, self.step);
+            let (more, unreadable) = look_up(archive, &track, &wanted, span, self.step);
             found.extend(more);
-            damages.extend(damaged);
+            damages.extend(unreadable);
         }
         let next = (span.to < self.span.to).then(|| format!("{}-{}", span.to, self.span.to));
         Ok(api::History::new(

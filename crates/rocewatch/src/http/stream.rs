@@ -127,7 +127,7 @@ async fn follow(agent: Arc<Agent>, filter: Filter, run: Run, mut heard: u64, out
         if more && changes.len() < BATCH {
             tokio::select! {
                 // It ends with the agent, and then there is nothing more to tell.
-                changed = newest.changed() => more = changed.is_ok(),
+                news = newest.changed() => more = news.is_ok(),
                 () = out.unwanted() => more = false,
                 () = tokio::time::sleep(KEEP_ALIVE) => more = out.send(": still here\n\n".into()).await,
             }
