@@ -11,7 +11,7 @@ use jiff::Zoned;
 
 /// What `text` means at `now`.
 pub(crate) fn moment(text: &str, now: &Zoned) -> Result<Zoned, String> {
-    history::time::parse(text, now)
+    crate::past::time::parse(text, now)
 }
 
 /// The answer of `history` at `now`, and from when to when it is, in nanoseconds since 1970.
