@@ -263,7 +263,7 @@ pub(crate) struct Doctor {
     /// Watch the traffic for so long.
     #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
     pub(crate) watch: Duration,
-    /// Configuration file (TOML): its section [policy] says what this fabric is meant to be.
+    /// Configuration file (TOML): its section `policy` says what this fabric is meant to be.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
