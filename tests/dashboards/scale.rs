@@ -14,8 +14,9 @@ const MOST_SERIES: usize = 1_000;
 /// Two evaluations of the recording rules.
 const TIMES: [u64; 2] = [60, 0];
 
-const CHOSEN: [(&str, &str); 4] = [
+const CHOSEN: [(&str, &str); 5] = [
     ("$__range", "90s"),
+    ("$__rate_interval", "240s"),
     ("$__interval", "60s"),
     ("$cluster", ".*"),
     ("$priority", ".*"),
