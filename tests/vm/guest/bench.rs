@@ -138,11 +138,12 @@ fn start(config: &str, options: &[&str]) -> Daemon {
     daemon
 }
 
-/// How many lines of an exposition have this label.
+/// How many lines of an exposition have this label. What has happened to a NIC is told after it has gone as well.
 pub(crate) fn series_with(exposition: &str, label: &str, value: &str) -> usize {
     let pairs = [format!("{{{label}=\"{value}\""), format!(",{label}=\"{value}\"")];
     exposition
         .lines()
+        .filter(|line| !line.starts_with("rocewatch_event"))
         .filter(|line| pairs.iter().any(|pair| line.contains(pair.as_str())))
         .count()
 }

@@ -95,7 +95,7 @@ fn a_device_that_hangs_holds_up_no_other() {
     println!("the stall was told after {told_after:?}");
     let log = daemon.log();
     assert_eq!(
-        log.matches("does not answer").count(),
+        log.matches("the source does not answer").count(),
         2,
         "each stall is logged once when it begins:\n{log}"
     );

@@ -238,8 +238,17 @@ impl Builder<'_> {
 
     /// One series for each check that fires on a port, or on the node.
     fn fill_findings(&mut self, world: &World) {
+        // Of a port that has gone, or has another name now, nothing is known any more.
+        let is_there = |named: &doctor::PortName| {
+            world
+                .ports()
+                .any(|view| doctor::PortName::of(&view.port) == *named)
+        };
         for finding in world.findings().distinct() {
             let port = finding.port.as_ref();
+            if port.is_some_and(|port| !is_there(port)) {
+                continue;
+            }
             let text = |value: Option<String>| value.unwrap_or_default();
             self.labels = vec![
                 ("device", text(port.map(|port| port.device.clone()))),
