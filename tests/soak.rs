@@ -50,6 +50,9 @@ fn soak(scenario: &str) {
     let speed = SPEED.to_string();
     let daemon = Daemon::start(&["demo", "--scenario", scenario, "--speed", &speed]);
     daemon.wait_until_ready();
+    daemon.wait_for("the first values", Duration::from_secs(30), |metrics| {
+        metrics.len() > 1000
+    });
     let whole = Duration::from_secs(hours() * 3600 / SPEED);
     let (began, mut first) = (Instant::now(), None);
     let mut most = held(daemon.id());
