@@ -9,7 +9,7 @@ mod tree;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::{Daemon, run};
 
 #[track_caller]
@@ -135,7 +135,12 @@ fn a_node_without_any_port_is_watched_all_the_same() {
     let daemon = Daemon::start(&["run", "--sysfs", empty.path().to_str().unwrap()]);
     daemon.wait_until_ready();
     assert_eq!(daemon.scrape().all("rocewatch_port_info", &[]).count(), 0);
-    assert!(daemon.log().contains("no port found"), "{}", daemon.log());
+    // What it writes is read a moment later.
+    let end = Instant::now() + Duration::from_secs(10);
+    while !daemon.log().contains("no port found") {
+        assert!(Instant::now() < end, "{}", daemon.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let output = run(&["ports", "--sysfs", empty.path().to_str().unwrap()]);
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("No port"));

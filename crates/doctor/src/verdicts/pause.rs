@@ -7,6 +7,7 @@ use crate::priority::{has, words};
 use crate::table::traffic as table;
 use crate::window::PortWindow;
 use catalog::{Direction, Signal};
+use std::time::Duration;
 
 /// Share of the time from which pause that is received, or sent, is a fault.
 const HELD: f64 = 0.05;
@@ -62,7 +63,10 @@ fn held(window: &PortWindow, (priority, received): (u8, f64), sent: f64, found: 
 fn episode(window: &PortWindow, priority: u8) -> Option<Evidence> {
     let pauses = window.rate_of(Signal::PfcRxTransitions, priority)?;
     let time = window.rate_of(Signal::PfcRxPauseDuration, priority)?;
-    (pauses > 0.0).then(|| Evidence::new("mean length of a pause", format!("{:.0} us", time / pauses * 1e6)))
+    let mean = Duration::try_from_secs_f64(time / pauses).ok()?;
+    // Whole microseconds: the counters have no more.
+    let mean = Duration::from_micros(u64::try_from(mean.as_micros()).ok()?);
+    Some(Evidence::new("mean length of a pause", format!("{mean:?}")))
 }
 
 fn holds(window: &PortWindow, (priority, sent): (u8, f64), received: f64, found: &mut Vec<Verdict>) {
