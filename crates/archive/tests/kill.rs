@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
 
 use archive::{Archive, Epoch, Limits, Now, Query, State, Writer};
-use model::{DeviceId, LinkLayer, Port, PortId, Schema, SourceKind};
+use model::{DeviceId, Port, PortId, Schema, SourceKind};
 use ring::Window;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -20,27 +20,11 @@ const BEGIN: &str = "ARCHIVE_TEST_BEGIN";
 const KEPT: u64 = 280;
 
 fn port() -> Port {
-    Port {
-        id: PortId {
-            device: DeviceId::pci("0000:1a:00.0"),
-            number: 1,
-        },
-        device: "mlx5_0".to_owned(),
-        netdev: None,
-        ifindex: None,
-        rdma_index: None,
-        driver: "mlx5_core".to_owned(),
-        firmware: None,
-        board: None,
-        guid: None,
-        pci: None,
-        numa_node: None,
-        gpu: None,
-        link_layer: LinkLayer::Ethernet,
-        state: None,
-        mtu: None,
-        gids: Vec::new(),
-    }
+    let id = PortId {
+        device: DeviceId::pci("0000:1a:00.0"),
+        number: 1,
+    };
+    Port::bare(id, "mlx5_0", "mlx5_core")
 }
 
 fn limits() -> Limits {

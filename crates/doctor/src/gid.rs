@@ -56,7 +56,7 @@ pub fn gid_index(ports: &[&Port]) -> Option<GidIndex> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{DeviceId, LinkLayer, PortId};
+    use model::{DeviceId, PortId};
 
     fn port(table: &[(u32, GidType, &str, &str)]) -> Port {
         let gid = |&(index, kind, gid, netdev): &(u32, GidType, &str, &str)| Gid {
@@ -65,26 +65,14 @@ mod tests {
             kind,
             netdev: Some(netdev.to_owned()),
         };
+        let id = PortId {
+            device: DeviceId::pci("0000:01:00.0"),
+            number: 1,
+        };
         Port {
-            id: PortId {
-                device: DeviceId::pci("0000:01:00.0"),
-                number: 1,
-            },
-            device: "mlx5_0".to_owned(),
             netdev: Some("rail0".to_owned()),
-            ifindex: None,
-            rdma_index: None,
-            driver: "mlx5_core".to_owned(),
-            firmware: None,
-            board: None,
-            guid: None,
-            pci: None,
-            numa_node: None,
-            gpu: None,
-            link_layer: LinkLayer::Ethernet,
-            state: None,
-            mtu: None,
             gids: table.iter().map(gid).collect(),
+            ..Port::bare(id, "mlx5_0", "mlx5_core")
         }
     }
 

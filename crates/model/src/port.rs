@@ -93,6 +93,29 @@ pub struct Port {
 }
 
 impl Port {
+    /// An Ethernet port of which no more than this is known.
+    #[must_use]
+    pub fn bare(id: PortId, device: &str, driver: &str) -> Self {
+        Self {
+            id,
+            device: device.to_owned(),
+            netdev: None,
+            ifindex: None,
+            rdma_index: None,
+            driver: driver.to_owned(),
+            firmware: None,
+            board: None,
+            guid: None,
+            pci: None,
+            numa_node: None,
+            gpu: None,
+            link_layer: LinkLayer::Ethernet,
+            state: None,
+            mtu: None,
+            gids: Vec::new(),
+        }
+    }
+
     /// True if it is a port of an RDMA device, not of a netdev alone.
     #[must_use]
     pub fn has_rdma(&self) -> bool {

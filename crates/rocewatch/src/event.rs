@@ -142,15 +142,20 @@ impl EventRecord {
             priority,
         ];
         let id = parts.into_iter().flatten().collect::<Vec<_>>().join("-");
-        let plain = |c: char| {
-            if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        };
-        id.chars().map(plain).take(128).collect()
+        kept_as(&id)
     }
+}
+
+/// An id that the archive keeps something by ([`archive::Record::id`]).
+pub(crate) fn kept_as(id: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    id.chars().map(plain).take(128).collect()
 }
 
 /// JSON has no word for what is not finite.

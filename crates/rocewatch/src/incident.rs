@@ -1,6 +1,6 @@
 //! An incident as it is kept: what happened together, and where its rows are.
 
-use crate::event::{EventRecord, rfc3339};
+use crate::event::{EventRecord, kept_as, rfc3339};
 use serde::{Deserialize, Serialize};
 
 /// Rows are kept from so long before an incident began, in nanoseconds, …
@@ -35,15 +35,8 @@ impl IncidentRecord {
         let time = jiff::Timestamp::from_nanosecond(first.began.into()).unwrap_or_default();
         let device = first.subject.device.as_deref().unwrap_or("node");
         let id = format!("{}-{}-{device}", time.strftime("%Y%m%dT%H%M%SZ"), first.event);
-        let plain = |c: char| {
-            if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        };
         Self {
-            id: id.chars().map(plain).take(128).collect(),
+            id: kept_as(&id),
             began: first.began,
             node: crate::files::node_name(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -17,7 +17,7 @@ use crate::memory::Memory;
 use crate::query::{Query, Rows};
 use crate::time::{Epoch, Now};
 use crate::writer::{Handle, Writer};
-use model::{ABSENT, DeviceId, LinkLayer, Port, PortId, Schema, SourceKind};
+use model::{ABSENT, DeviceId, Port, PortId, Schema, SourceKind};
 use ring::Window;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,26 +50,13 @@ fn small() -> Limits {
 }
 
 fn port(number: u32) -> Port {
+    let id = PortId {
+        device: DeviceId::pci(&format!("0000:{number}a:00.0")),
+        number: 1,
+    };
     Port {
-        id: PortId {
-            device: DeviceId::pci(&format!("0000:{number}a:00.0")),
-            number: 1,
-        },
-        device: format!("mlx5_{number}"),
         netdev: Some(format!("eth{number}")),
-        ifindex: None,
-        rdma_index: None,
-        driver: "mlx5_core".to_owned(),
-        firmware: None,
-        board: None,
-        guid: None,
-        pci: None,
-        numa_node: None,
-        gpu: None,
-        link_layer: LinkLayer::Ethernet,
-        state: None,
-        mtu: None,
-        gids: Vec::new(),
+        ..Port::bare(id, &format!("mlx5_{number}"), "mlx5_core")
     }
 }
 

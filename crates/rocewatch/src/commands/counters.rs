@@ -1,6 +1,6 @@
 //! `rocewatch counters`: every counter of a port with its meaning, its value, and how fast it grows.
 
-use super::{agent, print};
+use super::{agent, print, to_json};
 use crate::agent::{PortView, World};
 use crate::cli::Counters;
 use crate::clock::Clock;
@@ -67,9 +67,7 @@ pub(super) fn list(host: &Arc<dyn Host>, options: &Counters, clock: Clock) -> Re
             .flat_map(|view| of_port(view, &before, &now))
             .collect();
         let text = if options.json {
-            serde_json::to_string_pretty(&counters)
-                .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?
-                + "\n"
+            to_json(&counters)?
         } else {
             let clear = if options.watch { CLEAR } else { "" };
             format!("{clear}{}", for_people(&counters, options.all))

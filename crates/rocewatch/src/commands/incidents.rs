@@ -1,7 +1,7 @@
 //! `rocewatch events`, `incidents` and `incident`: what has happened, and all there is to say of it.
 
 use super::history;
-use super::print;
+use super::{print, to_json};
 use crate::cli::{Events, Incident, IncidentFile, Incidents};
 use crate::event::EventRecord;
 use crate::failure::Failure;
@@ -34,7 +34,7 @@ pub(super) fn events(options: &Events, now: i64) -> Result<(), Failure> {
         .filter(|event| options.wants(event))
         .collect();
     if options.json {
-        return print(&json(&events)?);
+        return print(&to_json(&events)?);
     }
     print(&table(&events, &zone))
 }
@@ -102,7 +102,7 @@ pub(super) fn list(options: &Incidents) -> Result<(), Failure> {
     }
     incidents.sort_by_key(|incident| incident.began);
     if options.json {
-        return print(&json(&incidents)?);
+        return print(&to_json(&incidents)?);
     }
     if incidents.is_empty() {
         return print("No incident is kept.\n");
@@ -134,7 +134,7 @@ pub(super) fn one(what: &Incident) -> Result<(), Failure> {
             let (incident, archive) = which.load()?;
             let report = Report::of(incident, &archive);
             if *as_json {
-                print(&json(&report)?)
+                print(&to_json(&report)?)
             } else {
                 print(&page(&report, &TimeZone::system()))
             }
@@ -217,10 +217,4 @@ fn no_incident(id: &str, path: &Path, error: &std::io::Error) -> Failure {
         "cannot read the incident {id} in {}: {error}",
         path.display()
     ))
-}
-
-fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?;
-    Ok(text + "\n")
 }

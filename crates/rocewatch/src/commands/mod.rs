@@ -177,6 +177,13 @@ fn no_sysfs(why: &model::Why) -> Failure {
     ))
 }
 
+/// What a command prints for programs.
+fn to_json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?;
+    Ok(text + "\n")
+}
+
 /// A closed pipe (`| head`) is no failure.
 fn print(text: &str) -> Result<(), Failure> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {

@@ -24,9 +24,7 @@ pub(super) fn list(host: &Arc<dyn Host>, json: bool, clock: Clock) -> Result<(),
     let agent = agent::watch(host, &Config::default(), clock)?;
     let world = agent.world();
     let text = if json {
-        let text = serde_json::to_string_pretty(&http::ports(&world))
-            .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?;
-        text + "\n"
+        super::to_json(&http::ports(&world))?
     } else {
         for_people(&world)
     };
@@ -39,9 +37,7 @@ pub(super) fn who(host: &Arc<dyn Host>, json: bool) -> Result<(), Failure> {
     let ports: Vec<_> = ports.into_iter().map(Arc::new).collect();
     let devices = who::on(host, &ports, WHO_LIMIT);
     if json {
-        let text = serde_json::to_string_pretty(&devices)
-            .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?;
-        return print(&(text + "\n"));
+        return print(&super::to_json(&devices)?);
     }
     let mut out = String::new();
     for device in &devices {

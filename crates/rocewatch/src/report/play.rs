@@ -5,7 +5,7 @@ use super::{Span, Times};
 use archive::{Archive, Query, RowTime};
 use catalog::{Direction, Signal};
 use doctor::{Look, PortWindow};
-use model::{LinkLayer, Port, Schema, SourceKind};
+use model::{Port, Schema, SourceKind};
 use serde::Serialize;
 use signals::PortSignals;
 use std::collections::BTreeMap;
@@ -97,22 +97,8 @@ pub(super) fn ports(archive: &Archive) -> Vec<Port> {
     for span in archive.tracks() {
         let track = &span.track;
         ports.entry(track.port.clone()).or_insert_with(|| Port {
-            id: track.port.clone(),
-            device: track.device.clone(),
             netdev: track.netdev.clone(),
-            ifindex: None,
-            rdma_index: None,
-            driver: track.driver.clone(),
-            firmware: None,
-            board: None,
-            guid: None,
-            pci: None,
-            numa_node: None,
-            gpu: None,
-            link_layer: LinkLayer::Ethernet,
-            state: None,
-            mtu: None,
-            gids: Vec::new(),
+            ..Port::bare(track.port.clone(), &track.device, &track.driver)
         });
     }
     ports.into_values().collect()

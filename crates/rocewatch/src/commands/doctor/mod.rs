@@ -3,7 +3,7 @@
 mod junit;
 mod text;
 
-use super::{agent, print};
+use super::{agent, print, to_json};
 use crate::agent::{PortView, SourceState, World, facts, looks};
 use crate::cli::{Doctor, DoctorFormat, FailOn};
 use crate::clock::Clock;
@@ -61,9 +61,7 @@ pub(super) fn examine(host: &Arc<dyn Host>, options: &Doctor, clock: Clock) -> R
         DoctorFormat::Text => text::of(&found, wants_colour()),
         DoctorFormat::Json => {
             let report = Report::of(&found.findings, &found.verdicts, found.unread.clone());
-            let text = serde_json::to_string_pretty(&report)
-                .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?;
-            text + "\n"
+            to_json(&report)?
         }
         DoctorFormat::Junit => junit::of(&found),
     };

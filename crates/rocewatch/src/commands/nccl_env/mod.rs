@@ -9,7 +9,7 @@ mod node;
 #[cfg(test)]
 mod tests;
 
-use super::{agent, print};
+use super::{agent, print, to_json};
 use crate::agent::{Agent, PortView};
 use crate::cli::NcclEnv;
 use crate::clock::Clock;
@@ -74,10 +74,10 @@ pub(super) fn show(host: &Arc<dyn Host>, options: &NcclEnv, clock: Clock) -> Res
         port: facts.port.id.number,
         why,
     });
-    print_json(&Answer {
+    print(&to_json(&Answer {
         variables: &variables,
         left_out: left_out.collect(),
-    })
+    })?)
 }
 
 fn facts(host: &Arc<dyn Host>, agent: &Agent) -> Vec<PortFacts> {
@@ -168,7 +168,7 @@ fn quoted(value: &str) -> String {
 
 fn tell_checked(checked: &[Checked], json: bool) -> Result<(), Failure> {
     if json {
-        print_json(&checked)?;
+        print(&to_json(&checked)?)?;
     } else {
         print(&for_people(checked))?;
     }
@@ -200,10 +200,4 @@ fn for_people(checked: &[Checked]) -> String {
         let _ = writeln!(out, "          {}{}", checked.says, place.unwrap_or_default());
     }
     out
-}
-
-fn print_json(answer: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(answer)
-        .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?;
-    print(&(text + "\n"))
 }

@@ -9,7 +9,7 @@ mod report;
 mod tests;
 mod text;
 
-use super::agent;
+use super::{agent, to_json};
 use crate::agent::{Agent, PortView, SourceState, SourceView, World};
 use crate::cli::Watch;
 use crate::clock::{Clock, nanos};
@@ -218,9 +218,7 @@ fn refresh(driver: &str) -> u64 {
 
 /// Tells it on standard error: standard output is the command's.
 fn tell(report: &Report, options: &Watch) -> Result<(), Failure> {
-    let json = serde_json::to_string_pretty(report)
-        .map_err(|error| Failure::Runtime(format!("cannot write JSON: {error}")))?
-        + "\n";
+    let json = to_json(report)?;
     if let Some(file) = &options.save {
         files::write(file, json.as_bytes())
             .map_err(|error| Failure::Runtime(format!("{}: {error}", file.display())))?;
