@@ -85,7 +85,7 @@ fn table(events: &[EventRecord], zone: &TimeZone) -> String {
 fn span_of_time(nanoseconds: u64) -> String {
     let rounded = match nanoseconds {
         0..10_000_000_000 => nanoseconds / 1_000_000 * 1_000_000,
-        _ => nanoseconds / 1_000_000_000 * 1_000_000_000,
+        _ => (nanoseconds + 500_000_000) / 1_000_000_000 * 1_000_000_000,
     };
     humantime::format_duration(Duration::from_nanos(rounded)).to_string()
 }
