@@ -11,7 +11,11 @@ pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SECOND: u64 = 1_000 * MS;
 pub(crate) const TICK: u64 = 200 * MS;
 
-const SOURCES: [(SourceKind, &[&str]); 5] = [
+/// Sources with the counters of each; no name is in two of them.
+pub(crate) type Sources = &'static [(SourceKind, &'static [&'static str])];
+
+/// A port of `mlx5_core`.
+const SOURCES: Sources = &[
     (
         SourceKind::Ethtool,
         &[
@@ -51,6 +55,8 @@ const SOURCES: [(SourceKind, &[&str]); 5] = [
 pub(crate) const HELD: u64 = 1_000_000;
 
 pub(crate) struct Rows {
+    driver: &'static str,
+    sources: Sources,
     pub(crate) now: u64,
     pub(crate) values: BTreeMap<&'static str, u64>,
     pub(crate) signals: PortSignals,
@@ -62,30 +68,59 @@ pub(crate) struct Rows {
 impl Rows {
     /// A port that is up at 400 Gbit/s, has PFC on priority 3, and counts 132 million of everything since its boot.
     pub(crate) fn new(thresholds: &Thresholds) -> Self {
-        let mut signals = PortSignals::new(Options { window: SECOND });
-        let mut values = BTreeMap::new();
-        for (source, names) in SOURCES {
+        Self::of("mlx5_core", SOURCES, thresholds)
+    }
+
+    /// The same of a driver with other counters.
+    pub(crate) fn of(driver: &'static str, sources: Sources, thresholds: &Thresholds) -> Self {
+        let mut rows = Self {
+            driver,
+            sources,
+            now: 0,
+            values: BTreeMap::new(),
+            signals: PortSignals::new(Options { window: SECOND }),
+            detectors: Detectors::new(*thresholds),
+            facts: PortFacts::default(),
+            told: Vec::new(),
+        };
+        rows.open(sources);
+        rows.signals.settle();
+        for (fact, value) in [("carrier", 1), ("speed", 400_000), ("pfc_enabled", 1 << 3)] {
+            rows.values.entry(fact).and_modify(|found| *found = value);
+        }
+        rows
+    }
+
+    /// The sources are opened, for the first time or anew. What was there before goes on where it was.
+    pub(crate) fn open(&mut self, sources: Sources) {
+        self.sources = sources;
+        for (source, names) in sources {
             let port = PortId {
                 device: DeviceId::pci("0000:1a:00.0"),
                 number: 1,
             };
-            signals.open(Arc::new(Schema::new(
-                port,
-                "mlx5_core",
-                source,
-                names.iter().copied(),
-            )));
-            values.extend(names.iter().map(|name| (*name, 132_000_000)));
+            let schema = Schema::new(port, self.driver, *source, names.iter().copied());
+            self.signals.open(Arc::new(schema));
+            for name in *names {
+                self.values.entry(name).or_insert(132_000_000);
+            }
         }
-        signals.settle();
-        values.extend([("carrier", 1), ("speed", 400_000), ("pfc_enabled", 1 << 3)]);
-        Self {
-            now: 0,
-            values,
-            signals,
-            detectors: Detectors::new(*thresholds),
-            facts: PortFacts::default(),
-            told: Vec::new(),
+    }
+
+    /// The same sources are opened again.
+    pub(crate) fn reopen(&mut self) {
+        self.open(self.sources);
+    }
+
+    /// True if a source has this counter now.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.sources.iter().any(|(_, names)| names.contains(&name))
+    }
+
+    /// No source can be read any more.
+    pub(crate) fn close(&mut self) {
+        for (source, _) in self.sources {
+            self.signals.close(*source);
         }
     }
 
@@ -100,23 +135,35 @@ impl Rows {
         assert!(self.values.insert(name, value).is_some(), "there is {name}");
     }
 
+    /// Each counter grows by so much.
+    pub(crate) fn add(&mut self, growth: &[(&'static str, u64)]) {
+        for (name, amount) in growth {
+            *self.values.get_mut(name).expect("a counter") += amount;
+        }
+    }
+
     /// Goes on for so long, with a row of each source in 200 ms, while counters grow by so much a second.
     pub(crate) fn play(&mut self, ms: u64, growth: &[(&'static str, u64)]) {
         for _ in 0..ms * MS / TICK {
-            self.now += TICK;
-            for (name, per_second) in growth {
-                *self.values.get_mut(name).expect("a counter") += per_second / 5;
-            }
-            for (source, names) in SOURCES {
-                let row: Vec<u64> = names.iter().map(|name| self.values[name]).collect();
-                let window = Window {
-                    began: self.now,
-                    ended: self.now,
-                };
-                self.signals.row(source, window, &row);
-            }
-            self.look();
+            self.step(TICK, growth);
         }
+    }
+
+    /// Goes on for so many nanoseconds, at whose end there is a row of each source.
+    pub(crate) fn step(&mut self, time: u64, growth: &[(&'static str, u64)]) {
+        self.now += time;
+        for (name, per_second) in growth {
+            self.add(&[(*name, per_second * (time / MS) / 1_000)]);
+        }
+        for (source, names) in self.sources {
+            let row: Vec<u64> = names.iter().map(|name| self.values[name]).collect();
+            let window = Window {
+                began: self.now,
+                ended: self.now,
+            };
+            self.signals.row(*source, window, &row);
+        }
+        self.look();
     }
 
     pub(crate) fn look(&mut self) {
