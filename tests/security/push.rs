@@ -122,6 +122,90 @@ fn a_webhook_is_told_every_event_through_failures_and_a_crash() {
     assert!(ids.iter().any(|(id, _)| id.contains("pfc_storm")), "{ids:?}");
 }
 
+/// The notices of PFC storms that were taken: event and change.
+fn storms(requests: &[Received]) -> Vec<(serde_json::Value, String)> {
+    let taken = requests.iter().filter(|request| request.status < 300);
+    let notices = taken
+        .map(json)
+        .filter(|notice| notice["event"]["event"] == "pfc_storm");
+    notices
+        .map(|mut notice| {
+            let change = notice["change"].as_str().expect("it is text").to_owned();
+            (notice["event"].take(), change)
+        })
+        .collect()
+}
+
+/// The ends of this event that were told.
+fn ends_of(id: &serde_json::Value, requests: &[Received]) -> Vec<serde_json::Value> {
+    let ends = storms(requests)
+        .into_iter()
+        .filter(|(_, change)| change == "closed");
+    ends.map(|(event, _)| event)
+        .filter(|event| event["id"] == *id)
+        .collect()
+}
+
+/// A webhook, and a daemon that has told it of a storm that goes on.
+fn in_a_storm(folder: &Path) -> (Receiver, String, Daemon, serde_json::Value) {
+    let hook = Receiver::start(204);
+    let config = format!("[notify]\nwebhook = \"http://{}\"\n", hook.address());
+    let daemon = demo_at("4", folder, "pfc-storm", &config);
+    let requests = hook.wait_for("a storm", |requests| !storms(requests).is_empty());
+    let (event, change) = storms(&requests).remove(0);
+    assert_eq!(change, "opened");
+    (hook, config, daemon, event["id"].clone())
+}
+
+/// Nobody saw this end, which is not before the beginning.
+fn was_not_seen(end: &serde_json::Value) {
+    assert_eq!(end["end_not_seen"], true, "{end}");
+    let time = |name: &str| -> jiff::Timestamp { end[name].as_str().unwrap().parse().unwrap() };
+    assert!(time("ended") >= time("began"), "{end}");
+}
+
+#[test]
+fn a_stopped_daemon_tells_that_nobody_will_see_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let (hook, config, daemon, id) = in_a_storm(folder.path());
+    assert_eq!(daemon.terminate().0, Some(0));
+    // Before it ended.
+    let ends = ends_of(&id, &hook.received());
+    assert_eq!(ends.len(), 1, "{ends:?}");
+    was_not_seen(&ends[0]);
+    // The next one has nothing to add.
+    let daemon = demo(folder.path(), "healthy", &config);
+    daemon.wait_until_ready();
+    assert_eq!(daemon.terminate().0, Some(0));
+    assert_eq!(ends_of(&id, &hook.received()).len(), 1);
+}
+
+#[test]
+fn what_was_open_at_a_crash_is_closed_by_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let (hook, config, daemon, id) = in_a_storm(folder.path());
+    drop(daemon);
+    assert!(ends_of(&id, &hook.received()).is_empty());
+    let _daemon = demo(folder.path(), "healthy", &config);
+    let requests = hook.wait_for("its end", |requests| !ends_of(&id, requests).is_empty());
+    let ends = ends_of(&id, &requests);
+    assert_eq!(ends.len(), 1);
+    was_not_seen(&ends[0]);
+}
+
+#[test]
+fn a_webhook_that_is_away_at_the_end_is_told_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let (hook, config, daemon, id) = in_a_storm(folder.path());
+    hook.answer(503);
+    assert_eq!(daemon.terminate().0, Some(0), "it does not wait for ever");
+    assert!(ends_of(&id, &hook.received()).is_empty());
+    hook.answer(204);
+    let _daemon = demo(folder.path(), "healthy", &config);
+    let requests = hook.wait_for("its end", |requests| !ends_of(&id, requests).is_empty());
+    was_not_seen(&ends_of(&id, &requests)[0]);
+}
+
 #[test]
 fn what_a_receiver_refuses_is_dropped_and_counted() {
     let folder = tempfile::tempdir().unwrap();

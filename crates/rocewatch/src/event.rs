@@ -104,6 +104,15 @@ impl EventRecord {
         }
     }
 
+    /// The same event, whose end nobody saw: it was last seen `seen`, in nanoseconds since 1970.
+    pub(crate) fn unseen_end(self, seen: i64) -> Self {
+        Self {
+            ended: Some(seen.max(self.began)),
+            end_not_seen: true,
+            ..self
+        }
+    }
+
     /// What the kind is called in a sentence.
     pub(crate) fn title(&self) -> &str {
         signals::detect::EventKind::from_name(&self.event).map_or(&self.event, |kind| info(kind).title)

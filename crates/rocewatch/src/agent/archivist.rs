@@ -296,11 +296,11 @@ fn end_what_was_open(folder: &Path, writer: &mut Writer) {
         return;
     };
     for open in records.iter().filter(|record| record.ended.is_none()) {
-        let Ok(mut event) = serde_json::from_slice::<EventRecord>(&open.body) else {
+        let Ok(event) = serde_json::from_slice::<EventRecord>(&open.body) else {
             continue;
         };
-        event.ended = Some(last.unwrap_or(event.began).max(event.began));
-        event.end_not_seen = true;
+        let seen = last.unwrap_or(event.began);
+        let event = event.unseen_end(seen);
         // It was kept once, so that it can be.
         let _ = writer.put_record(&record(&event));
     }

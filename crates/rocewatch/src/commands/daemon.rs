@@ -9,7 +9,7 @@ use crate::files;
 use crate::http::{self, App, LookUps, Streams};
 use crate::logging;
 use crate::metrics::Exposition;
-use crate::push::Push;
+use crate::push::{Push, Pushing};
 use crate::sandbox::{self, Grants, Sandbox};
 use crate::service;
 use crate::web::{Handshake, Web};
@@ -26,7 +26,7 @@ const READY_POLL: Duration = Duration::from_millis(50);
 /// The archive's folder in the directory of the daemon's state.
 pub(super) const ARCHIVE: &str = "archive";
 /// How long each of the last things to do may take at the end: changing back what was changed at the devices, writing the
-/// last rows.
+/// last rows, telling whoever would wait for ever.
 const LAST_WORD: Duration = Duration::from_millis(700);
 
 /// What `run` and `demo` have in common.
@@ -133,9 +133,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     });
     let router = http::router(Arc::clone(&app), &limits);
     let started_with = config.clone();
-    if let Some(push) = push {
-        push.start(&app, &config, clock);
-    }
+    let pushing = push.map(|push| push.start(&app, &config, clock));
     tokio::spawn(announce_ready(Arc::clone(&app)));
     tokio::spawn(reload_on(hangup, config_file, config, log, Arc::clone(&app)));
     match web {
@@ -146,9 +144,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         }
     }
     service::stopping();
-    if let Some(archivist) = &archivist {
-        close(archivist).await;
-    }
+    tokio::join!(close(archivist.as_deref()), tell_the_end(pushing));
     if started_with.sampling.optional_counters {
         change_back(&app).await;
     }
@@ -273,10 +269,21 @@ async fn change_back(app: &App) {
 }
 
 /// Has the last rows written.
-async fn close(archivist: &Archivist) {
+async fn close(archivist: Option<&Archivist>) {
+    let Some(archivist) = archivist else { return };
     archivist.end();
     if !comes_true(|| archivist.has_ended()).await {
         tracing::warn!("the disk does not answer; the last rows may not be in the archive");
+    }
+}
+
+/// Has those told who would wait for the end of what goes on.
+async fn tell_the_end(pushing: Option<Pushing>) {
+    let Some(pushing) = pushing else { return };
+    if tokio::time::timeout(LAST_WORD, pushing.end()).await.is_err() {
+        tracing::warn!(
+            "the webhook does not take the last events; with --state it is sent them at the next start"
+        );
     }
 }
 

@@ -10,6 +10,8 @@
 mod client;
 mod counters;
 mod courier;
+mod herald;
+mod ledger;
 mod notify;
 mod page;
 mod proto;
@@ -25,6 +27,8 @@ use crate::metrics::{Encoding, Format};
 use client::Client;
 use counters::{Counters, Families};
 use courier::{Courier, Mail};
+use herald::{Herald, Listener};
+use ledger::Ledger;
 use notify::{Alerts, Teller, Webhook};
 use prometheus::core::Collector;
 use remote_write::{Encoder, Writes};
@@ -33,10 +37,14 @@ use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::MissedTickBehavior;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, sleep};
 
 /// The folder of what waits, in the directory of the daemon's state.
 const FOLDER: &str = "push";
+/// At the end, how often it is looked at whether a receiver has taken everything.
+const LAST_POLL: Duration = Duration::from_millis(20);
 
 /// Everything that is needed to send, made before the daemon begins to serve, so that mistakes are told then.
 pub(crate) struct Push {
@@ -51,6 +59,8 @@ struct Receiver {
     client: Client,
     spool: Spool,
     counters: Counters,
+    /// Where it is kept what the receiver has not been told the end of.
+    ledger: Option<PathBuf>,
 }
 
 /// What is sent to a receiver.
@@ -118,12 +128,19 @@ impl Push {
     }
 
     /// Begins to send.
-    pub(crate) fn start(self, app: &Arc<App>, config: &Config, clock: Clock) {
+    pub(crate) fn start(self, app: &Arc<App>, config: &Config, clock: Clock) -> Pushing {
         let node = files::node_name().unwrap_or_else(|| "localhost".to_owned());
-        if !self.notify.is_empty() {
-            let mailboxes = self.notify.iter().map(Receiver::mailbox).collect();
-            tokio::spawn(collect_events(Arc::clone(app), mailboxes));
-        }
+        let herald = Herald {
+            app: Arc::clone(app),
+            clock,
+            listeners: self.notify.iter().map(Receiver::listener).collect(),
+        };
+        let (end, ended) = oneshot::channel();
+        let pushing = Pushing {
+            end,
+            herald: tokio::spawn(herald.run(ended)),
+            webhooks: self.notify.iter().filter_map(Receiver::owed).collect(),
+        };
         let teller = Teller::new(&node, &config.notify.external_labels);
         for receiver in self.notify {
             if receiver.to == To::Webhook {
@@ -148,6 +165,28 @@ impl Push {
                 clock,
             ));
             receiver.serve(Writes, clock);
+        }
+        pushing
+    }
+}
+
+/// What is being sent, until the daemon ends.
+pub(crate) struct Pushing {
+    end: oneshot::Sender<()>,
+    herald: JoinHandle<()>,
+    webhooks: Vec<Spool>,
+}
+
+impl Pushing {
+    /// Tells each webhook that nobody will see the end of what goes on, and waits until it has taken that. What it does not
+    /// take waits on disk, where there is a directory, for the next start.
+    pub(crate) async fn end(self) {
+        let _ = self.end.send(());
+        let _ = self.herald.await;
+        for spool in self.webhooks {
+            while spool.waiting().units > 0 {
+                sleep(LAST_POLL).await;
+            }
         }
     }
 }
@@ -192,6 +231,7 @@ impl Receiver {
         families: &Families,
     ) -> Result<Self, Failure> {
         let folder = state.map(|state| state.join(FOLDER).join(folder_of(to, url)));
+        let ledger = folder.as_deref().map(|folder| folder.with_extension("open"));
         let spool = Spool::open(folder.clone(), u64::from(max_mib) << 20).map_err(|error| {
             let folder = folder.unwrap_or_default();
             Failure::Runtime(format!(
@@ -205,7 +245,29 @@ impl Receiver {
             client,
             spool,
             counters,
+            ledger,
         })
+    }
+
+    /// One that is told of events. An Alertmanager ends by itself what it hears of no more; taking that from it at each
+    /// restart of an agent would be a further alert for what goes on.
+    fn listener(&self) -> Listener {
+        let (ledger, left) = if self.to == To::Webhook {
+            let (ledger, left) = Ledger::open(self.ledger.clone());
+            (Some(ledger), left)
+        } else {
+            (None, Vec::new())
+        };
+        Listener {
+            mailbox: self.mailbox(),
+            ledger,
+            left,
+        }
+    }
+
+    /// What waits for it, if it has to have it before the end.
+    fn owed(&self) -> Option<Spool> {
+        (self.to == To::Webhook).then(|| self.spool.clone())
     }
 
     fn mailbox(&self) -> Mailbox {
@@ -247,27 +309,6 @@ impl Mailbox {
             self.counters.dropped("full", dropped);
         }
         self.counters.waiting(self.spool.waiting());
-    }
-}
-
-/// Hands every change of the event log to each receiver.
-async fn collect_events(app: Arc<App>, mailboxes: Vec<Mailbox>) {
-    let mut newest = app.agent.world().events().follow();
-    let mut known = 0;
-    loop {
-        newest.borrow_and_update();
-        let changes: Vec<_> = app.agent.world().events().since(known).cloned().collect();
-        for change in changes {
-            let missed = change.number - known - 1;
-            known = change.number;
-            for mailbox in &mailboxes {
-                mailbox.counters.dropped("missed", missed);
-                mailbox.put(notify::record(&change.event)).await;
-            }
-        }
-        if newest.changed().await.is_err() {
-            return;
-        }
     }
 }
 
