@@ -18,6 +18,7 @@ mod report;
 mod sandbox;
 mod service;
 mod shown;
+mod usual;
 mod web;
 mod who;
 

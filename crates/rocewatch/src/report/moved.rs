@@ -2,16 +2,13 @@
 
 use super::Span;
 use crate::event::rfc3339;
+use crate::usual::{LEAST, is_outside};
 use catalog::{Index, Kind, Signal};
 use serde::Serialize;
 use signals::PortSignals;
 use std::collections::BTreeMap;
 
-/// So many times the highest interval before, or less than the lowest by as much, is out of range, …
-const MARGIN: f64 = 2.0;
-/// … if it is by so many a second: an interval of something rare may have none or several.
-const LEAST: f64 = 10.0;
-/// … or by so many bytes a second: one packet more is nothing.
+/// Out of range is what is so by this many bytes a second: one packet more is nothing.
 const LEAST_BYTES: f64 = 1e6;
 /// What may come one at a time, such as CNPs, has to be out of range for so long on average.
 const SUSTAINED: i64 = 1_000_000_000;
@@ -184,6 +181,15 @@ impl Manner {
             true => Self::Flows,
         }
     }
+
+    /// By how much it has to be out of range.
+    fn least(self) -> f64 {
+        match self {
+            Self::Flows => LEAST,
+            Self::Carries => LEAST_BYTES,
+            Self::Reads | Self::Strikes => f64::MIN_POSITIVE,
+        }
+    }
 }
 
 impl Range {
@@ -208,7 +214,7 @@ impl Range {
         else {
             return;
         };
-        if self.candidate.is_none() && is_outside(now, range, manner) {
+        if self.candidate.is_none() && is_outside(now, range, manner.least()) {
             self.candidate = Some((since, before, now));
         }
         let Some((begin, first, strength)) = self.candidate else {
@@ -218,7 +224,7 @@ impl Range {
             self.departed = Some((begin, strength));
         } else if wall - begin >= SUSTAINED {
             let mean = rate(first, value, begin, wall);
-            self.departed = is_outside(mean, range, manner).then_some((begin, strength));
+            self.departed = is_outside(mean, range, manner.least()).then_some((begin, strength));
             self.candidate = None;
         }
     }
@@ -226,15 +232,6 @@ impl Range {
 
 fn rate(before: u64, value: u64, since: i64, wall: i64) -> f64 {
     value.saturating_sub(before) as f64 * 1e9 / wall.abs_diff(since) as f64
-}
-
-fn is_outside(now: f64, (low, high): (f64, f64), manner: Manner) -> bool {
-    let least = match manner {
-        Manner::Flows => LEAST,
-        Manner::Carries => LEAST_BYTES,
-        Manner::Reads | Manner::Strikes => f64::MIN_POSITIVE,
-    };
-    (now > high * MARGIN && now - high >= least) || (now < low / MARGIN && low - now >= least)
 }
 
 #[cfg(test)]
@@ -287,10 +284,13 @@ mod tests {
     #[test]
     fn a_gauge_is_judged_by_what_it_reads() {
         assert!(
-            is_outside(0.0, (1.0, 1.0), Manner::Reads),
+            is_outside(0.0, (1.0, 1.0), Manner::Reads.least()),
             "a link that went down"
         );
-        assert!(!is_outside(70.0, (60.0, 62.0), Manner::Reads), "a little warmer");
+        assert!(
+            !is_outside(70.0, (60.0, 62.0), Manner::Reads.least()),
+            "a little warmer"
+        );
     }
 
     #[test]

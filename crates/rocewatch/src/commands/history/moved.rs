@@ -3,6 +3,7 @@
 use super::course::{Course, courses};
 use super::{SECOND, Span, before, time};
 use crate::shown::number;
+use crate::usual::{LEAST, is_outside};
 use archive::{Archive, Track, TrackSpan};
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
@@ -10,10 +11,6 @@ use std::num::NonZeroU64;
 
 /// What is usual is taken from the time before in steps of a minute.
 const MINUTE: u64 = 60 * SECOND;
-/// So many times the highest minute, or less than the lowest by as much, is out of range.
-const MARGIN: f64 = 2.0;
-/// … if it is by so many in a second: a second of something rare may have none or several.
-const LEAST: f64 = 10.0;
 
 /// A counter that left its range.
 struct Departure<'a> {
@@ -86,7 +83,7 @@ fn departures<'a>(archive: &Archive, track: &'a Track, span: Span, before: Span)
                 .steps
                 .iter()
                 .copied()
-                .find(|(_, rate)| is_outside(*rate, range))?;
+                .find(|(_, rate)| departs(*rate, range))?;
             Some(Departure {
                 at,
                 track,
@@ -105,33 +102,19 @@ fn range(usual: &Course) -> Option<(f64, f64)> {
     Some((low, rates.fold(low, f64::max)))
 }
 
-fn is_outside(rate: f64, (low, high): (f64, f64)) -> bool {
-    // What never happens has no range to be a little outside of.
-    if high <= 0.0 {
-        return rate > 0.0;
-    }
-    (rate > high * MARGIN && rate - high >= LEAST) || (rate < low / MARGIN && low - rate >= LEAST)
+/// True if the rate of a second is out of the range of the minutes before. What never happened is so as soon as it does.
+fn departs(rate: f64, usual: (f64, f64)) -> bool {
+    let least = if usual.1 <= 0.0 { f64::MIN_POSITIVE } else { LEAST };
+    is_outside(rate, usual, least)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_outside;
+    use super::departs;
 
     #[test]
-    fn twice_the_highest_and_half_the_lowest_are_the_limits() {
-        let usual = (100.0, 200.0);
-        for (rate, outside) in [
-            (0.0, true),
-            (49.0, true),
-            (51.0, false),
-            (399.0, false),
-            (401.0, true),
-        ] {
-            assert_eq!(is_outside(rate, usual), outside, "{rate}");
-        }
-        // What never happened is out of range as soon as it does.
-        assert!(is_outside(1.0, (0.0, 0.0)) && !is_outside(0.0, (0.0, 0.0)));
-        // What happens now and then is not.
-        assert!(!is_outside(0.0, (0.5, 2.0)) && !is_outside(7.0, (0.5, 2.0)) && is_outside(13.0, (0.5, 2.0)));
+    fn what_never_happened_is_out_of_range_as_soon_as_it_does() {
+        assert!(departs(1.0, (0.0, 0.0)) && !departs(0.0, (0.0, 0.0)));
+        assert!(!departs(7.0, (0.5, 2.0)) && departs(13.0, (0.5, 2.0)));
     }
 }
