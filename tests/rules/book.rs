@@ -12,7 +12,7 @@ pub(crate) fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy")
 }
 
-/// A rule of `rocewatch-alerts.yml`.
+/// A rule, as it stands in a file of `deploy/prometheus`.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     /// The group that it stands in.
@@ -33,12 +33,17 @@ pub(crate) struct Rule {
 /// All rules of `rocewatch-alerts.yml`, in order.
 pub(crate) fn rules() -> Vec<Rule> {
     static RULES: OnceLock<Vec<Rule>> = OnceLock::new();
-    RULES.get_or_init(read).clone()
+    RULES.get_or_init(|| read("rocewatch-alerts.yml")).clone()
 }
 
-fn read() -> Vec<Rule> {
+/// All rules of `rocewatch-recording.yml`, in order.
+pub(crate) fn recordings() -> Vec<Rule> {
+    read("rocewatch-recording.yml")
+}
+
+fn read(name: &str) -> Vec<Rule> {
     let data = tempfile::tempdir().expect("a temporary folder can be made");
-    let file = deploy().join("prometheus/rocewatch-alerts.yml");
+    let file = deploy().join("prometheus").join(name);
     let file = file.canonicalize().expect("the rules are there");
     let prometheus = Prometheus::start(&format!("rule_files: ['{}']\n", file.display()), data);
     let (_, body) = get(prometheus.address(), "/api/v1/rules", &[]);
@@ -114,7 +119,8 @@ impl Rule {
         let texts = std::iter::once(&self.query).chain(self.annotations.values());
         let words =
             texts.flat_map(|text| text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':')));
-        let metric = |word: &&str| word.starts_with("rocewatch_") || word.starts_with("rocewatch:");
+        let recorded = |word: &str| word.starts_with("rocewatch:") || word.contains(":rocewatch_");
+        let metric = |word: &&str| word.starts_with("rocewatch_") || recorded(word);
         words.filter(metric).map(str::to_owned).collect()
     }
 }
