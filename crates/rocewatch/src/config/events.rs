@@ -276,6 +276,15 @@ mod tests {
                 "[events.rules]\npfc_strom = { open_at = 1.0 }\n",
                 "line 2: unknown key `events.rules.pfc_strom`; did you mean `pfc_storm`?",
             ),
+            // A threshold by a wrong name left all monitoring off, without a word: NVSentinel 1529.
+            (
+                "[events]\nboot_grase = \"5m\"\n",
+                "line 2: unknown key `events.boot_grase`; did you mean `boot_grace`?",
+            ),
+            (
+                "[events.rules]\npfc_storm = { open_et = 0.9 }\n",
+                "line 2: unknown key `events.rules.pfc_storm.open_et`; did you mean `open_at`?",
+            ),
             (
                 "[events.rules]\npfc_storm = { opens = 1.0 }\n",
                 "unknown key `events.rules.pfc_storm.opens`",
