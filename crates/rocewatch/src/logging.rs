@@ -33,10 +33,14 @@ pub(crate) fn start(log: &Log) -> Result<Handle, Failure> {
 
 type Output = Box<dyn Layer<layer::Layered<reload::Layer<LevelFilter, Registry>, Registry>> + Send + Sync>;
 
+/// What the names of the journal's fields begin with: `ROCEWATCH_PRIORITY` is PFC's, `PRIORITY` the journal's own.
+const PREFIX: &str = "ROCEWATCH";
+
 fn output(format: Format) -> Result<Output, Failure> {
     // systemd sets `JOURNAL_STREAM` where standard error goes to the journal.
     let under_systemd = std::env::var_os("JOURNAL_STREAM").is_some();
-    Ok(match (format, tracing_journald::layer()) {
+    let journald = tracing_journald::layer().map(|layer| layer.with_field_prefix(Some(PREFIX.to_owned())));
+    Ok(match (format, journald) {
         (Format::Text, _) => Box::new(text()),
         (Format::Auto, _) if std::io::stderr().is_terminal() => Box::new(text()),
         (Format::Journald, Ok(journald)) => Box::new(journald),
