@@ -14,7 +14,16 @@ pub(crate) fn dashboard() -> Dashboard {
         from: "now-30m",
         variables: variables(true, true, true),
         annotations: port_marks("@port"),
-        rows: vec![head(), pause(), bursts(), dcqcn(), errors(), link(), host()],
+        rows: vec![
+            head(),
+            pause(),
+            bursts(),
+            dcqcn(),
+            errors(),
+            link(),
+            optics(),
+            host(),
+        ],
     }
 }
 
@@ -262,6 +271,46 @@ fn link() -> Row {
                 .query("8 * rocewatch_port_speed_bytes_per_second{@port}", "speed")
                 .query("rocewatch_port_lanes{@port}", "lanes")
                 .right("B", "none", "lanes"),
+        ],
+    }
+}
+
+fn optics() -> Row {
+    const UNREAD: &str = "No module is read: sampling.module is off, or the cable is copper.";
+    // What is dark has no logarithm.
+    let dbm = |direction: &str| {
+        format!(
+            "10 * log10(clamp_min(rocewatch_optical_power_watts{{@port,direction=\"{direction}\"}}, 1e-7) / 1e-3)"
+        )
+    };
+    let power = |title, description, scene| {
+        lines(title, description, scene)
+            .size(6, 8)
+            .unit("suffix:dBm")
+            .none(UNREAD)
+    };
+    Row {
+        title: "The optical module",
+        panels: vec![
+            power("Light received", "What arrives of each lane; -40 is dark. Modules of 100 Gb/s a lane are made for some -6 dBm and more; one lane far below the others is a dirty end or a bad fibre, all of them a bend or the peer's module.", BAD_CABLE)
+                .limits(Limits::From(&[(-50.0, "red"), (-9.0, "yellow"), (-6.0, "green")]))
+                .query(dbm("rx"), "lane {{lane}}"),
+            power("Light sent", "What leaves of each lane. -40 is a laser that is off.", HEALTHY)
+                .limits(Limits::From(&[(-50.0, "red"), (-6.0, "yellow"), (-3.0, "green")]))
+                .query(dbm("tx"), "lane {{lane}}"),
+            lines("Bias of the lasers", "The current that each takes. A rise over months means that it ages; 0, that it is off.", HEALTHY)
+                .size(6, 8)
+                .unit("amp")
+                .none(UNREAD)
+                .query("rocewatch_module_tx_bias_amperes{@port}", "lane {{lane}}"),
+            lines("Temperature and supply", "Of the module. 70 °C is the most that most are made for; the supply is 3.3 V (right, dashed).", HEALTHY)
+                .size(6, 8)
+                .unit("celsius")
+                .limits(Limits::From(&[(65.0, "yellow"), (70.0, "red")]))
+                .none(UNREAD)
+                .query("rocewatch_temperature_celsius{@port,sensor=\"module\"}", "module")
+                .query("rocewatch_module_voltage_volts{@port}", "supply")
+                .right("B", "volt", "supply"),
         ],
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Units of Grafana that are used; another is a mistake or belongs here.
-const UNITS: [&str; 12] = [
+const UNITS: [&str; 15] = [
     "none",
     "percentunit",
     "pps",
@@ -14,6 +14,9 @@ const UNITS: [&str; 12] = [
     "bytes",
     "s",
     "celsius",
+    "suffix:dBm",
+    "amp",
+    "volt",
     "sci",
     "dateTimeAsIso",
     "short",

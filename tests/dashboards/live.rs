@@ -117,7 +117,13 @@ fn faults(prometheus: &Prometheus, drawn: &Drawn, to: u64) -> Vec<String> {
     faults
 }
 
+/// What is off unless somebody asks for it, on every server.
+const ASKED_FOR: &str = "[sampling]\nmodule = \"10s\"\n";
+
 fn servers(drawn: &[Drawn], folder: &Path) -> BTreeMap<String, Daemon> {
+    let config = folder.join("rocewatch.toml");
+    std::fs::write(&config, ASKED_FOR).expect("the configuration can be written");
+    let config = config.to_str().expect("temporary folders have simple names");
     let scenes: BTreeSet<_> = drawn
         .iter()
         .flat_map(|drawn| &drawn.questions)
@@ -126,7 +132,17 @@ fn servers(drawn: &[Drawn], folder: &Path) -> BTreeMap<String, Daemon> {
     let start = |(name, scenario, nic): (String, _, _)| {
         let state = folder.join(&name);
         let state = state.to_str().expect("temporary folders have simple names");
-        let server = Daemon::start(&["demo", "--scenario", scenario, "--nic", nic, "--state", state]);
+        let server = Daemon::start(&[
+            "demo",
+            "--scenario",
+            scenario,
+            "--nic",
+            nic,
+            "--state",
+            state,
+            "--config",
+            config,
+        ]);
         (name, server)
     };
     scenes.into_iter().map(start).collect()

@@ -3,6 +3,7 @@
 //! The names come from the catalogue; the model knows signals alone.
 
 use crate::nic::Nic;
+use crate::optics::LANES;
 use crate::rail::Rail;
 use crate::setup::Setup;
 use crate::value::{ERROR_LANES, in_unit, in_width, value};
@@ -34,8 +35,8 @@ impl Cell {
 
 /// The columns of a source of a NIC of this server; none if it does not have the source.
 pub(crate) fn cells(setup: Setup, source: SourceKind) -> Vec<Cell> {
-    // What needs a right that this process may not have is not there.
-    if matches!(source, SourceKind::Module | SourceKind::Verbs) {
+    // Nobody calls back.
+    if source == SourceKind::Verbs {
         return Vec::new();
     }
     let mut cells: Vec<Cell> = Vec::new();
@@ -90,8 +91,11 @@ fn expand(entry: &'static Entry) -> Vec<(String, Meaning)> {
 /// Whether a NIC in the simulated configuration has the counter: the server's kernel, no switchdev, no optional counter
 /// switched on.
 fn shown(setup: Setup, meaning: &Meaning) -> bool {
-    let Meaning { entry, .. } = *meaning;
+    let Meaning { entry, index } = *meaning;
+    let of_no_lane =
+        entry.source == SourceKind::Module && matches!(index, Some(Index::Lane(lane)) if lane >= LANES);
     !entry.optional
+        && !of_no_lane
         && setup.nic.is_released(entry)
         && !setup.nic.lacks(entry.source, entry.signal)
         && (setup.nic != Nic::Mlx5 || shown_by_mlx5(setup.scenario.pfc(), meaning))

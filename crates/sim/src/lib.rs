@@ -48,6 +48,7 @@ mod fabric;
 mod job;
 mod name;
 mod nic;
+mod optics;
 mod rail;
 mod rng;
 mod scenario;

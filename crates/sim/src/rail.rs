@@ -96,6 +96,11 @@ pub(crate) struct Rail {
 }
 
 impl Rail {
+    /// Bits fall over on the way, for want of light.
+    pub(crate) fn has_bad_cable(&self) -> bool {
+        self.fault == Some(Fault::BadCable)
+    }
+
     /// A NIC with the history of some days of training.
     pub(crate) fn new(setup: Setup, mut rng: Rng) -> Self {
         let totals = Totals::default();

@@ -4,6 +4,7 @@ use crate::columns::has_pfc;
 use crate::counted::{CNP_PRIORITY, FCS, Frames, OTHER_PRIORITY, Pause, RDMA_PRIORITY, Totals};
 use crate::dcqcn::FLOWS;
 use crate::fabric::DATA_FRAME;
+use crate::optics::measured;
 use crate::rail::Rail;
 use catalog::{Index, Signal, SourceKind, Unit, Width};
 
@@ -30,6 +31,7 @@ pub(crate) fn value(rail: &Rail, source: SourceKind, signal: Signal, index: Opti
         .or_else(|| pause(rail, totals, signal, index))
         .or_else(|| event(rail, totals, signal, index))
         .map(whole)
+        .or_else(|| measured(rail, signal, index))
         .or_else(|| setting(rail, signal, index))
 }
 

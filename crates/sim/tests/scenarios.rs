@@ -384,6 +384,33 @@ fn half_of_the_lanes_carry_half() {
 }
 
 #[test]
+fn light_arrives_on_each_lane_of_a_good_cable() {
+    let received = |scenario, rail, at| {
+        let server = Server::new(scenario);
+        server.pass(at);
+        (0..4_u8).map(move |lane| {
+            server.value(
+                rail,
+                SourceKind::Module,
+                Signal::ModuleRxPower,
+                Some(Index::Lane(lane)),
+            )
+        })
+    };
+    let well = received(Scenario::Healthy, 7, 1.0).collect::<Vec<_>>();
+    assert!(
+        well.iter()
+            .all(|nanowatts| (800_000..900_000).contains(nanowatts)),
+        "{well:?}"
+    );
+    let weak = received(Scenario::BadCable, 7, 1.0);
+    assert!(weak.zip(&well).all(|(weak, well)| weak == well / 8));
+    let lost = received(Scenario::SpeedDowngrade, 1, 1.0).collect::<Vec<_>>();
+    assert_eq!(lost, [well[0], well[1], 0, 0]);
+    assert!(received(Scenario::LinkFlap, 2, 10.5).all(|nanowatts| nanowatts == 0));
+}
+
+#[test]
 fn a_reset_begins_at_zero_with_a_new_rdma_device() {
     let server = Server::new(Scenario::CounterReset);
     let mut changes = server.host.changes().unwrap();
