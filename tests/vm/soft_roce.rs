@@ -297,7 +297,7 @@ fn who_is_at_the_other_end_is_told_of_managed_connections() {
 }
 
 /// A daemon without any right names the process and the container that held queue pairs when something happened: here, when
-/// the link of a NIC that is none of theirs went down.
+/// a storm met a NIC that is none of theirs.
 #[test]
 #[ignore = "runs in the guest: ./x vm"]
 fn an_incident_tells_who_held_queue_pairs_when_it_began() {
@@ -311,8 +311,10 @@ fn an_incident_tells_who_held_queue_pairs_when_it_began() {
         "modprobe fakeroce nics=1; ip link set rail0 up; mkdir {state}; chown nobody {state}; \
          mkdir -p /tmp/groups && mount -t cgroup2 none /tmp/groups && mkdir -p /tmp/groups/docker/{container}"
     ));
+    let eager = "[sampling]\ndevice_duty_percent = 20.0\nrtnl_duty_percent = 60.0\nsettings = \"2s\"\ndcb = \"2s\"\n";
+    std::fs::write("/tmp/eager.toml", eager).expect("/tmp is writable");
     let daemon = format!(
-        "exec su nobody -c \"exec {} run --state {state} $*\"",
+        "exec su nobody -c \"exec {} run --config /tmp/eager.toml --state {state} $*\"",
         support::binary().display()
     );
     std::fs::write("/tmp/as_nobody", daemon).expect("/tmp is writable");
@@ -332,7 +334,7 @@ fn an_incident_tells_who_held_queue_pairs_when_it_began() {
     // The grace of a start.
     std::thread::sleep(Duration::from_secs(12));
     what_a_count_costs();
-    shell("echo 'mlx5_0 !carrier 0' >/proc/fakeroce");
+    shell("echo 'mlx5_0 rx_prio3_pause_duration 0 1000000;mlx5_0 rx_prio3_pause 0 6000' >/proc/fakeroce");
     let archive = format!("{state}/archive");
     let end = Instant::now() + Duration::from_secs(30);
     let report = loop {
@@ -347,7 +349,7 @@ fn an_incident_tells_who_held_queue_pairs_when_it_began() {
     let event = &report["incident"]["events"][0];
     assert_eq!(
         (&event["event"], &event["device"]),
-        (&"link_down".into(), &"mlx5_0".into())
+        (&"pfc_storm".into(), &"mlx5_0".into())
     );
     let devices = report["incident"]["holders"]["devices"]
         .as_array()
