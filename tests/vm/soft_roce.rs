@@ -311,7 +311,8 @@ fn an_incident_tells_who_held_queue_pairs_when_it_began() {
         "modprobe fakeroce nics=1; ip link set rail0 up; mkdir {state}; chown nobody {state}; \
          mkdir -p /tmp/groups && mount -t cgroup2 none /tmp/groups && mkdir -p /tmp/groups/docker/{container}"
     ));
-    let eager = "[sampling]\ndevice_duty_percent = 20.0\nrtnl_duty_percent = 60.0\nsettings = \"2s\"\ndcb = \"2s\"\n";
+    let eager =
+        "[sampling]\ndevice_duty_percent = 20.0\nrtnl_duty_percent = 60.0\nsettings = \"2s\"\ndcb = \"2s\"\n";
     std::fs::write("/tmp/eager.toml", eager).expect("/tmp is writable");
     let daemon = format!(
         "exec su nobody -c \"exec {} run --config /tmp/eager.toml --state {state} $*\"",

@@ -15,7 +15,7 @@ const STATUS: usize = 0x06;
 const HAS_LIST: u8 = 0x10;
 const LIST: usize = 0x34;
 /// What is kept of capabilities, by identity and length: `PCI_CAP_ID_*` and `PCI_EXT_CAP_ID_*` of
-/// include/uapi/linux/pci_regs.h. Power management and PCI Express; AER without its log of headers, ACS, ARI, ATS, SR-IOV,
+/// `include/uapi/linux/pci_regs.h`. Power management and PCI Express; AER without its log of headers, ACS, ARI, ATS, SR-IOV,
 /// lanes at 8 and 16 GT/s. Of all others there is nothing but that they are there: what a vendor's own hold nobody knows, and the
 /// data register of VPD has whatever was read last.
 const KEPT: [(u16, usize); 2] = [(0x01, 8), (0x10, 0x3c)];

@@ -269,7 +269,7 @@ pub fn network(address: IpAddr, prefix: u8) -> IpAddr {
 /// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Network that it leads to; 0.0.0.0/0 and ::/0 are everything.
+    /// Network that it leads to; 0.0.0.0/0 and `::/0` are everything.
     pub to: (IpAddr, u8),
     /// Next router, if the network is not at the interface itself.
     pub gateway: Option<IpAddr>,

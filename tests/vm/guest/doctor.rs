@@ -151,7 +151,7 @@ const FAULTS: [Fault; 26] = [
         &["neighbour_failed"],
     ),
     fault(
-        "ip link add bond7 type bond mode 802.3ad miimon 100; ip link set rail7 down; ip link set rail7 master bond7; \
+        "ip link add bond7 mtu 9000 type bond mode 802.3ad miimon 100; ip link set rail7 down; ip link set rail7 master bond7; \
          ip link set bond7 up; sleep 2",
         "ip link del bond7; ip link set rail7 up; ip addr replace 10.0.7.1/24 dev rail7; sleep 2",
         &["bond_hash"],

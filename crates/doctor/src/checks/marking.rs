@@ -99,14 +99,14 @@ fn cnps(look: Look<'_>, dcb: &Dcb, mask: Priorities, found: &mut Vec<Finding>) {
     if !look.policy.wants_ecn() {
         return;
     }
-    let Some((mark, priority)) = cnp_priority(look, dcb) else {
+    let Some((chosen_by, priority)) = cnp_priority(look, dcb) else {
         return;
     };
     let class = dcb.class(priority);
     let shares = |data: u8| class.is_some() && dcb.class(data) == class;
     if let Some(data) = list(mask).find(|&data| data == priority || shares(data)) {
         let mut said = vec![
-            Evidence::new(format!("CNPs, {mark}"), format!("priority {priority}")),
+            Evidence::new(format!("CNPs, {chosen_by}"), format!("priority {priority}")),
             Evidence::new("RoCE data", format!("priority {data}")),
         ];
         said.extend(class.map(|class| Evidence::new("their traffic class", class.to_string())));

@@ -146,7 +146,9 @@ fn follow(host: &Arc<dyn Host>, agent: &Agent, command: &[OsString], clock: Cloc
     observer.look(views(&world));
     happened.look(world.events());
     let mut windows = windows(&before, &looks(&world, clock));
-    windows.iter_mut().for_each(|window| flows.tell(window));
+    for window in &mut windows {
+        flows.tell(window);
+    }
     let seconds = (ended - began) as f64 / 1e9;
     Ok(Run {
         status,
