@@ -117,6 +117,9 @@ pub struct Entry {
     pub optional: bool,
     /// Comes from memory that the NIC or the driver writes: it moves on when the firmware no longer answers.
     pub without_firmware: bool,
+    /// The firmware keeps it for the port alone. Where queue pairs are counted apart the driver gives it for them all the same,
+    /// as 0 whatever happens.
+    pub port_alone: bool,
     /// Of several ways to one signal of a port the lowest rank present is used.
     pub rank: u8,
     /// Counters of one rank that are parts of the signal and are added up.

@@ -34,8 +34,11 @@ impl Cell {
 
 /// The columns of a source of a NIC of this server; none if it does not have the source.
 pub(crate) fn cells(setup: Setup, source: SourceKind) -> Vec<Cell> {
-    // What needs a right that this process may not have is not there.
-    if matches!(source, SourceKind::Module | SourceKind::Verbs) {
+    // What needs a right that this process may not have is not there, nor what somebody has to switch on first.
+    if matches!(
+        source,
+        SourceKind::Module | SourceKind::Verbs | SourceKind::QpCounters
+    ) {
         return Vec::new();
     }
     let mut cells: Vec<Cell> = Vec::new();
