@@ -175,15 +175,13 @@ impl World {
                 old => {
                     changed = true;
                     log_arrival(&port, old.is_some());
-                    let watch = match old {
-                        Some(view) => Some(view.watch),
-                        None => self.watch.find(&port.id),
-                    };
-                    let watch = match watch {
-                        Some(watch) => watch.again(),
-                        None => PortWatch::new(self.watch.thresholds()),
-                    };
-                    PortView::new(Arc::clone(&port), rail, self.window, watch)
+                    match old.or_else(|| self.watch.find(&port.id)) {
+                        Some(view) => view.again(Arc::clone(&port), rail),
+                        None => {
+                            let watch = PortWatch::new(self.watch.thresholds());
+                            PortView::new(Arc::clone(&port), rail, self.window, watch)
+                        }
+                    }
                 }
             };
             self.ports.insert(port.id.clone(), view);
