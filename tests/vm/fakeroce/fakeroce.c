@@ -1561,6 +1561,11 @@ static struct ib_device *fr_ib_add(struct fr_nic *n)
 	return &f->ibdev;
 }
 
+/* Exported for ib_uverbs, and declared in the core's own header only (drivers/infiniband/core/core_priv.h) */
+struct ib_qp *ib_create_qp_user(struct ib_device *dev, struct ib_pd *pd,
+				struct ib_qp_init_attr *attr, struct ib_udata *udata,
+				struct ib_uqp_object *uobj, const char *caller);
+
 /* The queue pairs that lines of /proc/fakeroce made. fr_nics_lock is held. */
 
 static struct fr_qp *qp_find(struct fr_nic *n, u32 number)
