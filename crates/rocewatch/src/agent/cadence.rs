@@ -171,7 +171,8 @@ mod tests {
     fn one_slow_read_or_two_are_no_rise() {
         for slow in [50, 60_000] {
             let mut cadence = settled();
-            let estimates = estimates(&mut cadence, &[slow, 1, 1, slow, slow, 1, 1, 1]);
+            let reads = [slow, 1, 1, 1, 1, slow, slow, 1, 1, 1];
+            let estimates = estimates(&mut cadence, &reads);
             assert!(estimates.iter().all(|estimate| *estimate < 3), "{estimates:?}");
         }
     }
