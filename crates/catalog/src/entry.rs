@@ -96,6 +96,7 @@ impl Width {
 
 /// What the catalogue knows of one counter, or of one pattern of counters.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own, as the files of the catalogue have it
 pub struct Entry {
     /// Literal name, or a pattern with `{prio}`, `{tc}`, `{q}`, `{lane}` or `{dscp}`.
     pub name: &'static str,

@@ -22,6 +22,7 @@ pub(crate) struct Track {
 }
 
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // two say what it is, two what has happened to it
 struct Column {
     width: Width,
     /// Only counters have steps; a gauge is what it reads.

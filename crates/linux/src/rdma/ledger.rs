@@ -9,7 +9,7 @@
 use super::nldev::{Bond, Bound};
 use catalog::Width;
 use model::delta::{self, Delta};
-use model::{LEFT_OUT, OTHERS, QUEUE_PAIRS, QpColumn, SourceKind};
+use model::{LEFT_OUT, OTHERS, QUEUE_PAIRS, QpColumn, QueuePairKind, SourceKind};
 use std::sync::Arc;
 
 /// Groups with columns of their own. More than a node has processes on one NIC, unless something is wrong; all further ones are
@@ -96,9 +96,9 @@ impl Ledger {
                 // A counter begins at zero.
                 counter.previous.resize(at + 1, 0);
             }
-            let counted = &mut group.counted[at];
-            let grew = grew(counter.previous[at], value, counted.width, elapsed);
-            counted.total = counted.total.wrapping_add(grew);
+            let entry = &mut group.counted[at];
+            let grew = grew(counter.previous[at], value, entry.width, elapsed);
+            entry.total = entry.total.wrapping_add(grew);
             counter.previous[at] = value;
         }
         counter.queue_pairs = bound.queue_pairs;
@@ -134,14 +134,13 @@ impl Ledger {
             let whose = QpColumn {
                 cntn: cntn.as_deref(),
                 pid: pid.as_deref(),
-                qp_type: bond.and_then(|bond| bond.kind).map(|kind| kind.as_str()),
+                qp_type: bond.and_then(|bond| bond.kind).map(QueuePairKind::as_str),
                 comm: group.comm.as_deref(),
                 counter: QUEUE_PAIRS,
             };
             columns.push(whose.to_string());
-            let counted = group.shown();
-            columns.extend(counted.map(|counted| {
-                let counter = &*counted.name;
+            columns.extend(group.shown().map(|entry| {
+                let counter = &*entry.name;
                 QpColumn { counter, ..whose }.to_string()
             }));
         }
@@ -161,7 +160,7 @@ impl Ledger {
         for group in &self.groups {
             let counters = self.counters.iter().filter(|counter| group.has(counter));
             put(counters.map(|counter| counter.queue_pairs).sum());
-            group.shown().for_each(|counted| put(counted.total));
+            group.shown().for_each(|entry| put(entry.total));
         }
     }
 
@@ -226,12 +225,12 @@ impl Group {
 
     /// The counters that it has columns for.
     fn shown(&self) -> impl Iterator<Item = &Counted> {
-        self.counted.iter().filter(|counted| !counted.port_alone)
+        self.counted.iter().filter(|entry| !entry.port_alone)
     }
 
     /// Where the counter of this name is, which mostly is the `nth`; and whether it is new.
     fn find(&mut self, nth: usize, name: &str, driver: &str) -> (usize, bool) {
-        let is = |counted: &Counted| &*counted.name == name;
+        let is = |entry: &Counted| &*entry.name == name;
         if self.counted.get(nth).is_some_and(is) {
             return (nth, false);
         }
@@ -261,14 +260,11 @@ fn grew(previous: u64, value: u64, width: Width, elapsed: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::nldev;
-    use super::super::nldev::tests::bound_answer;
+    use super::super::nldev::tests::{Told, bound_answer};
     use super::*;
     use proptest::prelude::*;
 
     const SECOND: u64 = 1_000_000_000;
-
-    /// Number of the counter, process, queue pairs, and what it counts.
-    type Told<'a> = (u32, u32, u32, &'a [(&'a str, u64)]);
 
     fn look(ledger: &mut Ledger, groups: &[Told<'_>]) {
         let now = SECOND * (ledger.look + 1);

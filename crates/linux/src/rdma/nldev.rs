@@ -509,13 +509,13 @@ pub(super) mod tests {
     fn bound_entry(
         id: u32,
         mode: u32,
-        more: &[Vec<u8>],
+        by: &[Vec<u8>],
         queue_pairs: &[u32],
-        counted: &[(&str, u64)],
+        values: &[(&str, u64)],
     ) -> Vec<u8> {
         let number = |kind, number: u32| attribute(kind, &number.to_ne_bytes());
-        let numbers: Vec<_> = queue_pairs.iter().map(|one| number(RES_LQPN, *one)).collect();
-        let counted: Vec<u8> = counted
+        let bound: Vec<_> = queue_pairs.iter().map(|one| number(RES_LQPN, *one)).collect();
+        let counted: Vec<u8> = values
             .iter()
             .flat_map(|(name, value)| entry(name, *value))
             .collect();
@@ -525,21 +525,24 @@ pub(super) mod tests {
             number(STAT_MODE, mode),
         ]
         .concat();
-        bytes.extend(more.concat());
-        bytes.extend(nest(RES_QP, RES_QP_ENTRY, &numbers));
+        bytes.extend(by.concat());
+        bytes.extend(nest(RES_QP, RES_QP_ENTRY, &bound));
         bytes.extend(attribute(HWCOUNTERS, &counted));
         bytes
     }
 
-    /// An answer to [`bound_of`] with groups of one process each: its number, the group's, how many queue pairs, and counters.
-    pub(in crate::rdma) fn bound_answer(groups: &[(u32, u32, u32, &[(&str, u64)])]) -> Vec<u8> {
+    /// Number of the counter, thread, queue pairs, and what it counts.
+    pub(in crate::rdma) type Told<'a> = (u32, u32, u32, &'a [(&'a str, u64)]);
+
+    /// An answer to [`bound_of`] with groups of type RC of a thread each.
+    pub(in crate::rdma) fn bound_answer(groups: &[Told<'_>]) -> Vec<u8> {
         let entries: Vec<_> = groups
             .iter()
-            .map(|(id, process, queue_pairs, counted)| {
+            .map(|(id, thread, queue_pairs, counted)| {
                 let numbers: Vec<u32> = (0..*queue_pairs).collect();
                 let by = [
                     attribute(RES_TYPE, &[2]),
-                    attribute(RES_PID, &process.to_ne_bytes()),
+                    attribute(RES_PID, &thread.to_ne_bytes()),
                 ];
                 bound_entry(*id, 1, &by, &numbers, counted)
             })
@@ -566,7 +569,7 @@ pub(super) mod tests {
         let told: Vec<_> = found
             .iter()
             .map(|one| {
-                let kind = one.bond.kind.map(|kind| kind.as_str());
+                let kind = one.bond.kind.map(QueuePairKind::as_str);
                 (
                     one.id,
                     one.port,

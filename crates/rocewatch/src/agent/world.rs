@@ -175,12 +175,11 @@ impl World {
                 old => {
                     changed = true;
                     log_arrival(&port, old.is_some());
-                    match old.or_else(|| self.watch.find(&port.id)) {
-                        Some(view) => view.again(Arc::clone(&port), rail),
-                        None => {
-                            let watch = PortWatch::new(self.watch.thresholds());
-                            PortView::new(Arc::clone(&port), rail, self.window, watch)
-                        }
+                    if let Some(view) = old.or_else(|| self.watch.find(&port.id)) {
+                        view.again(Arc::clone(&port), rail)
+                    } else {
+                        let watch = PortWatch::new(self.watch.thresholds());
+                        PortView::new(Arc::clone(&port), rail, self.window, watch)
                     }
                 }
             };
