@@ -324,12 +324,24 @@ fn counters_of_queue_pairs_cost_one_query_for_each_group_and_no_allocation() {
         "two groups"
     );
 
-    // A queue pair of another type makes no group, one of another thread is of the same process.
+    // What another thread makes has another counter, and is of the same process; also once the thread has ended, and the kernel
+    // no longer names it.
+    let made = std::sync::Barrier::new(2);
+    let seen = std::sync::Barrier::new(2);
     thread::scope(|scope| {
-        scope.spawn(|| steer(&format!("qp {device} 53 RC;qpcount {device} 53 packet_seq_err 2")));
+        scope.spawn(|| {
+            steer(&format!("qp {device} 53 RC;qpcount {device} 53 packet_seq_err 2"));
+            made.wait();
+            seen.wait();
+        });
+        made.wait();
+        assert_eq!(source.read(&mut row), Read::Row, "no column is new");
+        assert_eq!(row[at], 11);
+        seen.wait();
     });
+    steer(&format!("qpcount {device} 53 packet_seq_err 1"));
     assert_eq!(source.read(&mut row), Read::Row, "no column is new");
-    assert_eq!(row[at], 11);
+    assert_eq!(row[at], 12);
     for number in 50..54 {
         steer(&format!("unqp {device} {number}"));
     }

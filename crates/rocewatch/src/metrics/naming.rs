@@ -80,3 +80,31 @@ pub(crate) fn raw_sources(family: &Family) -> &'static [SourceKind] {
 fn is_raw_of(family: &Family, column: &Column) -> bool {
     column.counts == (family.kind == FamilyKind::Counter)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_of_queue_pairs_goes_out_with_what_they_have_in_common() {
+        let labels = |source, name| {
+            let labels = raw_labels(source, name).into_iter();
+            labels
+                .map(|(label, value)| format!("{label}={value}"))
+                .collect::<Vec<_>>()
+        };
+        let of_process = "pid=7 qp_type=RC comm=a b x";
+        assert_eq!(
+            labels(SourceKind::QpCounters, of_process),
+            ["comm=a b", "pid=7", "qp_type=RC", "counter=x"]
+        );
+        assert_eq!(
+            labels(SourceKind::QpCounters, "cntn=8 x"),
+            ["cntn=8", "counter=x"]
+        );
+        assert_eq!(
+            labels(SourceKind::HwCounters, of_process),
+            [format!("counter={of_process}")]
+        );
+    }
+}
