@@ -30,27 +30,9 @@ fn openapi() -> Value {
     serde_json::from_str(&text).expect("it is JSON")
 }
 
-/// A simulated minute in a second.
-const SPEED: &str = "60";
-
 fn demo(state: &Path) -> Daemon {
-    let daemon = Daemon::start(&[
-        "demo",
-        "--scenario",
-        "pfc-storm",
-        "--ports",
-        "2",
-        "--speed",
-        SPEED,
-        "--state",
-        state.to_str().expect("paths are text"),
-    ]);
-    daemon.wait_until_ready();
-    daemon.wait_for("rows are archived", Duration::from_secs(60), |metrics| {
-        metrics
-            .get("rocewatch_archive_rows_total", &[])
-            .is_some_and(|found| found >= 3_000.0)
-    });
+    let daemon = Daemon::storm(state);
+    daemon.wait_for_rows(3_000.0);
     daemon
 }
 

@@ -6,38 +6,10 @@ mod support;
 
 use serde_json::Value;
 use std::path::Path;
-use std::time::Duration;
 use support::{Daemon, run};
-
-/// A simulated minute in a second.
-const SPEED: &str = "60";
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("paths are text")
-}
-
-fn demo(state: &Path) -> Daemon {
-    let daemon = Daemon::start(&[
-        "demo",
-        "--scenario",
-        "pfc-storm",
-        "--ports",
-        "2",
-        "--speed",
-        SPEED,
-        "--state",
-        text(state),
-    ]);
-    daemon.wait_until_ready();
-    daemon
-}
-
-fn wait_for_rows(daemon: &Daemon, rows: f64) {
-    daemon.wait_for("rows are archived", Duration::from_secs(120), |metrics| {
-        metrics
-            .get("rocewatch_archive_rows_total", &[])
-            .is_some_and(|found| found >= rows)
-    });
 }
 
 #[track_caller]
@@ -83,8 +55,8 @@ fn values(state: &Path) -> Vec<u64> {
 #[test]
 fn history_outlives_the_daemon_that_recorded_it() {
     let state = tempfile::tempdir().unwrap();
-    let daemon = demo(state.path());
-    wait_for_rows(&daemon, 500.0);
+    let daemon = Daemon::storm(state.path());
+    daemon.wait_for_rows(500.0);
     // Beside the daemon.
     let first = loop {
         let values = values(state.path());
@@ -97,8 +69,8 @@ fn history_outlives_the_daemon_that_recorded_it() {
     // What was in the archive before still is, and the next daemon goes on.
     let after = values(state.path());
     assert_eq!(after[..first.len()], first);
-    let daemon = demo(state.path());
-    wait_for_rows(&daemon, 100.0);
+    let daemon = Daemon::storm(state.path());
+    daemon.wait_for_rows(100.0);
     let (status, _) = daemon.terminate();
     assert_eq!(status, Some(0));
     let archive = state.path().join("archive");
@@ -110,8 +82,8 @@ fn history_outlives_the_daemon_that_recorded_it() {
 #[test]
 fn the_table_names_what_moved_and_csv_has_every_value() {
     let state = tempfile::tempdir().unwrap();
-    let daemon = demo(state.path());
-    wait_for_rows(&daemon, 1000.0);
+    let daemon = Daemon::storm(state.path());
+    daemon.wait_for_rows(1000.0);
     let table = history(state.path(), &["--port", "mlx5_0", "--all"]);
     assert!(
         table.contains("mlx5_0/1") && table.contains("rx_packets_phy"),
@@ -135,8 +107,8 @@ fn the_table_names_what_moved_and_csv_has_every_value() {
 #[test]
 fn what_moved_first_comes_first() {
     let state = tempfile::tempdir().unwrap();
-    let daemon = demo(state.path());
-    wait_for_rows(&daemon, 2500.0);
+    let daemon = Daemon::storm(state.path());
+    daemon.wait_for_rows(2500.0);
     drop(daemon);
     let every: Vec<Value> = serde_json::from_str(&history(
         state.path(),
@@ -166,8 +138,8 @@ fn what_moved_first_comes_first() {
 #[test]
 fn an_archive_of_some_minutes_is_compared_with_what_it_has() {
     let state = tempfile::tempdir().unwrap();
-    let daemon = demo(state.path());
-    wait_for_rows(&daemon, 1500.0);
+    let daemon = Daemon::storm(state.path());
+    daemon.wait_for_rows(1500.0);
     drop(daemon);
     // All of it: nothing is new, since nothing is known of the time before.
     let whole = history(state.path(), &[]);
@@ -208,7 +180,7 @@ fn an_archive_of_some_minutes_is_compared_with_what_it_has() {
 #[test]
 fn two_daemons_do_not_write_one_archive() {
     let state = tempfile::tempdir().unwrap();
-    let _daemon = demo(state.path());
+    let _daemon = Daemon::storm(state.path());
     let output = run(&["demo", "--listen", "127.0.0.1:0", "--state", text(state.path())]);
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{complaint}");

@@ -118,15 +118,19 @@ def intervals(interval: str, *further: str) -> str:
 
 def node_exporter(tree: pathlib.Path, folder: pathlib.Path) -> Peer:
     """Only what it knows of RDMA, and without its metrics of itself: the least that it can be asked for."""
-    command = [
-        program("prometheus-node-exporter", "node_exporter"),
-        "--web.listen-address=127.0.0.1:PORT",
-        "--web.disable-exporter-metrics",
-        f"--path.sysfs={tree}",
-        "--collector.disable-defaults",
-        "--collector.infiniband",
-    ]
-    return Peer("node_exporter", command, folder)
+    return Peer("node_exporter", [node_exporter_program(), *NODE_EXPORTER, f"--path.sysfs={tree}"], folder)
+
+
+NODE_EXPORTER = [
+    "--web.listen-address=127.0.0.1:PORT",
+    "--web.disable-exporter-metrics",
+    "--collector.disable-defaults",
+    "--collector.infiniband",
+]
+
+
+def node_exporter_program() -> str:
+    return program("prometheus-node-exporter", "node_exporter")
 
 
 def collectd(tree: pathlib.Path, folder: pathlib.Path) -> Peer:
@@ -159,9 +163,21 @@ def netdata(tree: pathlib.Path, folder: pathlib.Path) -> Peer:
     home = folder / "netdata"
     home.mkdir()
     port = free_port()
+    config = home / "netdata.conf"
+    config.write_text(netdata_config(str(home), pathlib.Path.home().owner(), port))
+    command = as_sysfs(tree, [program("netdata"), "-D", "-c", str(config)])
+    peer = Peer("netdata", command, folder, path=NETDATA_PAGE)
+    peer.port = port
+    return peer
+
+
+NETDATA_PAGE = "/api/v1/allmetrics?format=prometheus"
+
+
+def netdata_config(home: str, user: str, port: int) -> str:
     sections = {
-        "global": {"run as user": pathlib.Path.home().owner()},
-        "directories": dict.fromkeys(["cache", "lib", "log", "home", "config", "plugins", "registry"], str(home)),
+        "global": {"run as user": user},
+        "directories": dict.fromkeys(["cache", "lib", "log", "home", "config", "plugins", "registry"], home),
         "db": {"mode": "ram", "update every": "1"},
         "logs": {"debug": "none", "error": "stderr", "access": "none", "health": "none"},
         **{name: {"enabled": "no"} for name in ("health", "ml", "statsd", "registry")},
@@ -169,16 +185,9 @@ def netdata(tree: pathlib.Path, folder: pathlib.Path) -> Peer:
         "plugins": dict.fromkeys(NETDATA_PLUGINS, "no") | {"proc": "yes"},
         "plugin:proc": dict.fromkeys(NETDATA_MODULES, "no") | {"/sys/class/infiniband": "yes"},
     }
-    config = home / "netdata.conf"
-    config.write_text(
-        "\n".join(
-            f"[{name}]\n" + "".join(f"    {key} = {value}\n" for key, value in keys.items()) for name, keys in sections.items()
-        )
+    return "\n".join(
+        f"[{name}]\n" + "".join(f"    {key} = {value}\n" for key, value in keys.items()) for name, keys in sections.items()
     )
-    command = as_sysfs(tree, [program("netdata"), "-D", "-c", str(config)])
-    peer = Peer("netdata", command, folder, path="/api/v1/allmetrics?format=prometheus")
-    peer.port = port
-    return peer
 
 
 NETDATA_PLUGINS = """timex,idlejitter,netdata monitoring,netdata monitoring extended,profile,tc,diskspace,cgroups,statsd,

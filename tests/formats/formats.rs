@@ -8,7 +8,6 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Duration;
 use support::{Daemon, run};
 
 /// An archive, and the names and labels of the series that its daemon served.
@@ -20,26 +19,9 @@ struct Recorded {
 /// Some simulated minutes.
 fn recorded() -> Recorded {
     let state = tempfile::tempdir().expect("a folder");
-    let path = state.path().to_str().expect("paths are text");
-    let demo = [
-        "demo",
-        "--scenario",
-        "pfc-storm",
-        "--ports",
-        "2",
-        "--speed",
-        "60",
-        "--state",
-        path,
-    ];
-    let daemon = Daemon::start(&demo);
-    daemon.wait_until_ready();
+    let daemon = Daemon::storm(state.path());
     // Sealed minutes as well as a log.
-    daemon.wait_for("rows are archived", Duration::from_secs(60), |metrics| {
-        metrics
-            .get("rocewatch_archive_rows_total", &[])
-            .is_some_and(|rows| rows >= 6_000.0)
-    });
+    daemon.wait_for_rows(6_000.0);
     let page = daemon.text("/metrics");
     let samples = page.lines().filter(|line| !line.starts_with('#'));
     let served = samples.filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned()));

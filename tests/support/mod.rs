@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -75,6 +75,24 @@ impl Daemon {
             }
         });
         Self { child, address, log }
+    }
+
+    /// A simulated storm on one of two ports, a minute of it in a second, in an archive below `state`.
+    pub(crate) fn storm(state: &Path) -> Self {
+        let state = state.to_str().expect("paths are text");
+        let storm = ["--scenario", "pfc-storm", "--ports", "2", "--speed", "60"];
+        let daemon = Self::start(&[&["demo", "--state", state], &storm[..]].concat());
+        daemon.wait_until_ready();
+        daemon
+    }
+
+    /// Waits until so many rows are archived.
+    pub(crate) fn wait_for_rows(&self, rows: f64) {
+        self.wait_for("rows are archived", Duration::from_secs(120), |metrics| {
+            metrics
+                .get("rocewatch_archive_rows_total", &[])
+                .is_some_and(|found| found >= rows)
+        });
     }
 
     /// Where it serves.

@@ -3,7 +3,7 @@
 
 use crate::ethtool::{Columns, Interface};
 use crate::{Context, Tree};
-use model::{DeviceId, LinkLayer, Port, PortId};
+use model::{DeviceId, Port, PortId};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -63,26 +63,14 @@ pub(crate) fn port(netdev: &str) -> Port {
 
 /// A port that the kernel is not asked about.
 pub(crate) fn any_port(netdev: &str) -> Port {
+    let id = PortId {
+        device: DeviceId::mac("02:00:00:00:00:01"),
+        number: 1,
+    };
     Port {
-        id: PortId {
-            device: DeviceId::mac("02:00:00:00:00:01"),
-            number: 1,
-        },
-        device: netdev.into(),
         netdev: Some(netdev.into()),
         ifindex: Some(1),
-        rdma_index: None,
-        driver: "mlx5_core".into(),
-        firmware: None,
-        board: None,
-        guid: None,
-        pci: None,
-        numa_node: None,
-        gpu: None,
-        link_layer: LinkLayer::Ethernet,
-        state: None,
-        mtu: None,
-        gids: Vec::new(),
+        ..Port::bare(id, netdev, "mlx5_core")
     }
 }
 

@@ -141,9 +141,8 @@ impl Watch {
     /// Takes in the rows of every port sample by sample, and looks. True if there are other series than before.
     pub(super) fn look(&mut self, ports: &mut BTreeMap<PortId, PortView>, now: u64, clock: Clock) -> bool {
         let mut changed = false;
-        let speeds: Vec<_> = ports.values().map(speed).collect();
-        for view in ports.values_mut() {
-            let usual = usual_of(view, &speeds);
+        let usual = usual_speeds(ports.values());
+        for (view, usual) in ports.values_mut().zip(usual) {
             for change in view.look(now, usual, self.uptime) {
                 changed |= view.watch.heed_storm(&change);
                 changed |= self.log.take(&Subject::of(&view.port), &change, wall(clock));
@@ -190,22 +189,19 @@ fn wall(clock: Clock) -> impl Fn(u64) -> i64 {
     move |time| zero.saturating_add_unsigned(time)
 }
 
-/// What a port is, as far as its speed is concerned, and the speed.
-fn speed(view: &PortView) -> (String, Option<String>, f64) {
-    let port = &view.port;
-    (
-        port.driver.clone(),
-        port.board.clone(),
-        view.signals.speed().unwrap_or(0.0),
-    )
-}
-
-/// The usual speed of ports like this one.
-fn usual_of(view: &PortView, speeds: &[(String, Option<String>, f64)]) -> Option<f64> {
-    let alike = speeds.iter().filter(|(driver, board, speed)| {
-        *driver == view.port.driver && *board == view.port.board && *speed > 0.0
-    });
-    usual_speed(&alike.map(|(.., speed)| *speed).collect::<Vec<_>>())
+/// The usual speed of ports like it, for each of these ports.
+fn usual_speeds<'a>(ports: impl Iterator<Item = &'a PortView> + Clone) -> Vec<Option<f64>> {
+    let model = |view: &'a PortView| (view.port.driver.as_str(), view.port.board.as_deref());
+    let mut speeds: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for view in ports.clone() {
+        let known = view.signals.speed().filter(|speed| *speed > 0.0);
+        speeds.entry(model(view)).or_default().extend(known);
+    }
+    let usual: BTreeMap<_, _> = speeds
+        .into_iter()
+        .map(|(model, speeds)| (model, usual_speed(&speeds)))
+        .collect();
+    ports.map(|view| usual[&model(view)]).collect()
 }
 
 impl PortView {

@@ -32,17 +32,14 @@ impl RailTraffic {
 /// agree: then nobody can say what is usual.
 #[must_use]
 pub fn usual_speed(speeds: &[f64]) -> Option<f64> {
-    let ports = |speed: f64| {
-        speeds
-            .iter()
-            .filter(|other| other.total_cmp(&speed).is_eq())
-            .count()
-    };
-    speeds
-        .iter()
-        .copied()
-        .filter(|speed| ports(*speed) > 1)
-        .max_by(|a, b| ports(*a).cmp(&ports(*b)).then(a.total_cmp(b)))
+    let mut sorted = speeds.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    // Of equally many the last, which is the highest.
+    sorted
+        .chunk_by(|a, b| a.total_cmp(b).is_eq())
+        .filter(|alike| alike.len() > 1)
+        .max_by_key(|alike| alike.len())
+        .map(|alike| alike[0])
 }
 
 /// The detectors of what a node's rails do together.

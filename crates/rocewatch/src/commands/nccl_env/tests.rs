@@ -29,27 +29,19 @@ fn rail(number: u32) -> PortFacts {
     };
     dcb.dscp[26] = Some(3);
     dcb.dscp[48] = Some(6);
+    let id = PortId {
+        device: DeviceId::pci(&format!("0000:{number:02x}:00.0")),
+        number: 1,
+    };
     PortFacts {
         port: Port {
-            id: PortId {
-                device: DeviceId::pci(&format!("0000:{number:02x}:00.0")),
-                number: 1,
-            },
-            device: format!("mlx5_{number}"),
             netdev: Some(netdev.clone()),
             ifindex: Some(number + 2),
             rdma_index: Some(number),
-            driver: "mlx5_core".into(),
-            firmware: None,
-            board: None,
-            guid: None,
-            pci: None,
-            numa_node: None,
             gpu: Some(Gpu {
                 address: "0000:1b:00.0".into(),
                 bridges: Some(3),
             }),
-            link_layer: LinkLayer::Ethernet,
             state: Some(PortState::Active),
             mtu: Some(9000),
             gids: gids
@@ -62,6 +54,7 @@ fn rail(number: u32) -> PortFacts {
                     netdev: Some(netdev.clone()),
                 })
                 .collect(),
+            ..Port::bare(id, &format!("mlx5_{number}"), "mlx5_core")
         },
         setup: PortSetup {
             trust: Some(Trust::Dscp),
