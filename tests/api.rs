@@ -500,6 +500,7 @@ fn an_incident_is_told_with_its_events_ports_and_rows() {
     assert_eq!(incident["id"], *id);
     assert!(!incident["events"].as_array().unwrap().is_empty());
     assert_eq!(incident["ports"].as_array().unwrap().len(), 2);
+    assert_eq!(incident["holders"]["devices"][0]["queue_pairs"], 9);
     let rows = incident["rows"].as_array().unwrap();
     assert!(
         rows.iter().any(|track| track["rows"].as_u64() > Some(0)),

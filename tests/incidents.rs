@@ -113,6 +113,8 @@ fn a_storm_is_an_incident_with_its_times_first_mover_and_verdict() {
     // On a fast clock a busy machine samples coarsely; the guest holds the times to one sample.
     assert!(off <= 2_000_000_000, "the first mover is {off} ns off");
 
+    holders_are_those_of_the_job(&report["incident"]["holders"]);
+
     let page = ask(&["incident", "show", "last"], state.path());
     for part in [
         "VERDICT",
@@ -121,6 +123,14 @@ fn a_storm_is_an_incident_with_its_times_first_mover_and_verdict() {
         "PFC storm rx priority 3: begins",
         "WHAT MOVED FIRST",
         "PORTS",
+        // Of all devices the one that the storm is on comes first.
+        "  mlx5_5  9 queue pairs
+    python3 (process 41212)  container 8f14e45fceea (containerd)  pod 6f4922f4-5568-4a1f-a3c6-ad9d4e3a9b1e
+      8 RC RTS on port 1
+    the kernel: ib_core
+      1 GSI RTS on port 1
+  mlx5_0  9 queue pairs
+",
     ] {
         assert!(page.contains(part), "{part:?} is missing in\n{page}");
     }
@@ -131,6 +141,37 @@ fn a_storm_is_an_incident_with_its_times_first_mover_and_verdict() {
     let file = file.to_str().unwrap();
     ask(&["incident", "export", "last", file], state.path());
     assert_eq!(ask(&["incident", "show", file], elsewhere.path()), page);
+}
+
+/// What the simulated server holds: the kernel's queue pair for management, and eight of a rank of the job, on each device.
+fn holders_are_those_of_the_job(holders: &Value) {
+    let devices = holders["devices"].as_array().expect("they were asked");
+    assert_eq!(devices.len(), 8);
+    for (rank, device) in devices.iter().enumerate() {
+        let right = serde_json::json!({
+            "device": format!("mlx5_{rank}"),
+            "queue_pairs": 9,
+            "owners": [
+                {
+                    "owner": "process",
+                    "pid": 41207 + rank,
+                    "comm": "python3",
+                    "container": "8f14e45fceea167a5a36dedd4bea2543c9f0f895fb98ab9159f51fd0297e236d",
+                    "runtime": "containerd",
+                    "pod": "6f4922f4-5568-4a1f-a3c6-ad9d4e3a9b1e",
+                    "slurm_job": null,
+                    "network_namespace": null,
+                    "queue_pairs": [{ "count": 8, "type": "RC", "state": "RTS", "port": 1 }]
+                },
+                {
+                    "owner": "kernel",
+                    "kernel": "ib_core",
+                    "queue_pairs": [{ "count": 1, "type": "GSI", "state": "RTS", "port": 1 }]
+                }
+            ]
+        });
+        assert_eq!(*device, right);
+    }
 }
 
 #[test]

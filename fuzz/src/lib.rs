@@ -62,4 +62,5 @@ daemon! {
     "../../crates/rocewatch/src/service.rs" service,
     "../../crates/rocewatch/src/shown.rs" shown,
     "../../crates/rocewatch/src/web/mod.rs" web,
+    "../../crates/rocewatch/src/who/mod.rs" who,
 }

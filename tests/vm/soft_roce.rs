@@ -295,3 +295,108 @@ fn who_is_at_the_other_end_is_told_of_managed_connections() {
         "{addresses:?}"
     );
 }
+
+/// A daemon without any right names the process and the container that held queue pairs when something happened: here, when
+/// a storm met a NIC that is none of theirs.
+#[test]
+#[ignore = "runs in the guest: ./x vm"]
+fn an_incident_tells_who_held_queue_pairs_when_it_began() {
+    let container = "9d2e1f0a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6";
+    let shell = |command: &str| {
+        let status = Command::new("sh").args(["-c", command]).status();
+        assert!(status.expect("sh is there").success(), "{command}");
+    };
+    let state = "/tmp/state_of_nobody";
+    shell(&format!(
+        "modprobe fakeroce nics=1; ip link set rail0 up; mkdir {state}; chown nobody {state}; \
+         mkdir -p /tmp/groups && mount -t cgroup2 none /tmp/groups && mkdir -p /tmp/groups/docker/{container}"
+    ));
+    let eager =
+        "[sampling]\ndevice_duty_percent = 20.0\nrtnl_duty_percent = 60.0\nsettings = \"2s\"\ndcb = \"2s\"\n";
+    std::fs::write("/tmp/eager.toml", eager).expect("/tmp is writable");
+    let daemon = format!(
+        "exec su nobody -c \"exec {} run --config /tmp/eager.toml --state {state} $*\"",
+        support::binary().display()
+    );
+    std::fs::write("/tmp/as_nobody", daemon).expect("/tmp is writable");
+    let mut daemon = Command::new("sh");
+    daemon.arg("/tmp/as_nobody");
+    let daemon = Daemon::start_by(daemon);
+    daemon.wait_until_ready();
+    let script = format!(
+        "ib_write_bw -d rxe1 -x 1 -q 64 -s 4096 -D 60 >/tmp/server 2>&1 & sleep 2; \
+         echo $$ >/tmp/groups/docker/{container}/cgroup.procs; \
+         exec ib_write_bw -d rxe0 -x 1 -q 64 -s 4096 -D 60 10.8.0.2 >/tmp/client 2>&1"
+    );
+    let (client, ()) = while_it_runs(&script, |[device, _]| {
+        let owner = owner(device, "ib_write_bw")?;
+        (connected(&owner).len() == 64).then_some(())
+    });
+    // The grace of a start.
+    std::thread::sleep(Duration::from_secs(12));
+    what_a_count_costs();
+    shell("echo 'mlx5_0 rx_prio3_pause_duration 0 1000000;mlx5_0 rx_prio3_pause 0 6000' >/proc/fakeroce");
+    let archive = format!("{state}/archive");
+    let end = Instant::now() + Duration::from_secs(30);
+    let report = loop {
+        let shown = support::run(&["incident", "show", "last", "--json", "--archive", &archive]);
+        let report: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
+        if !report["incident"]["holders"].is_null() {
+            break report;
+        }
+        assert!(Instant::now() < end, "{report:#}\n{}", daemon.log());
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    let event = &report["incident"]["events"][0];
+    assert_eq!(
+        (&event["event"], &event["device"]),
+        (&"pfc_storm".into(), &"mlx5_0".into())
+    );
+    let devices = report["incident"]["holders"]["devices"]
+        .as_array()
+        .expect("a list");
+    let device = devices.iter().find(|device| device["device"] == "rxe0");
+    let owners = owners(device.expect("it was asked"));
+    let sender = owners.iter().find(|owner| owner["comm"] == "ib_write_bw");
+    let sender = sender.unwrap_or_else(|| panic!("{owners:#?}"));
+    assert_eq!(
+        (&sender["pid"], &sender["container"], &sender["runtime"]),
+        (&client.0.id().into(), &container.into(), &"docker".into())
+    );
+    let pairs = &sender["queue_pairs"][0];
+    assert_eq!(
+        (&pairs["count"], &pairs["type"], &pairs["state"]),
+        (&64.into(), &"RC".into(), &"RTS".into())
+    );
+    let page = support::run(&["incident", "show", "last", "--archive", &archive]);
+    let page = String::from_utf8_lossy(&page.stdout);
+    assert!(page.contains("  container 9d2e1f0a3b4c (docker)\n"), "{page}");
+    eprintln!("{page}");
+}
+
+/// Prints what it costs to count queue pairs, and what to ask who holds them.
+fn what_a_count_costs() {
+    const TIMES: usize = 200;
+    let kernel = linux::Kernel::new(&linux::Options::default()).expect("sysfs is there");
+    let ports = model::Host::ports(&kernel).expect("they are listed");
+    let port = ports
+        .iter()
+        .find(|port| port.device == "rxe0")
+        .expect("it is there");
+    let median = |ask: &dyn Fn()| {
+        let mut times: Vec<_> = (0..TIMES)
+            .map(|_| {
+                let began = Instant::now();
+                ask();
+                began.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        times[TIMES / 2]
+    };
+    let count = model::Host::queue_pair_count(&kernel, port).expect("the kernel counts");
+    assert!(count >= 64, "{count}");
+    let counted = median(&|| assert!(model::Host::queue_pair_count(&kernel, port).is_some()));
+    let asked = median(&|| assert!(model::Host::queue_pairs(&kernel, port).is_ok()));
+    eprintln!("{count} queue pairs: counted within {counted:?}, asked for within {asked:?} (medians)");
+}

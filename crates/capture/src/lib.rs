@@ -7,6 +7,7 @@
 
 mod files;
 mod package;
+mod pci_space;
 mod pseudonym;
 mod reading;
 mod recording;

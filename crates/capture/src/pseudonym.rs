@@ -5,7 +5,7 @@
 //! maker's half of a MAC address or GUID, the kind of a GID, zeros and all ones. Without the key a pseudonym cannot be
 //! traced back.
 
-use crate::{Answer, Files, Node, Reading, Recording};
+use crate::{Answer, Files, Node, Reading, Recording, pci_space};
 use model::Why;
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::collections::BTreeMap;
@@ -61,6 +61,9 @@ impl Key {
         let name = path.rsplit('/').next().unwrap_or(path);
         match node {
             Node::File(content) if NAMING.contains(&name) => Node::File(self.name(content)),
+            Node::File(content) if pci_space::function_of(path).is_some() => {
+                Node::File(pci_space::hide(content, |serial| self.serial(serial)))
+            }
             Node::File(content) => match std::str::from_utf8(content) {
                 Ok(text) => Node::File(self.in_text(text).into_bytes()),
                 Err(_) => Node::File(self.name(content)),
@@ -91,6 +94,11 @@ impl Key {
         }
         let [a, b, c, d, ..] = self.hash("name", text);
         format!("name-{a:02x}{b:02x}{c:02x}{d:02x}\n").into_bytes()
+    }
+
+    /// The pseudonym of a device's serial number, an EUI-64 that is mostly made of a MAC address.
+    fn serial(&self, number: [u8; 8]) -> [u8; 8] {
+        <[u8; 8]>::try_from(self.guid(&number)).unwrap_or_default()
     }
 
     /// `text` with every address in it replaced.

@@ -1,16 +1,20 @@
 //! A whole capture: facts about it, a tree of files, and readings of sources.
 
-use crate::{Files, Reading, reading, text};
+use crate::{Files, Node, Reading, pci_space, reading, text};
 use catalog::SourceKind;
 use model::Port;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The one format that there is yet.
-const FORMAT: u32 = 1;
+/// The newest format, in which there may be parts of [`PCI`]. A capture without them is of the first.
+const FORMAT: u32 = 2;
+const FIRST_FORMAT: u32 = 1;
 const ABOUT: &str = "capture.toml";
 const SYS: &str = "sys.txt";
+/// The folder of configuration spaces, and where the functions of its parts are in the tree.
+const PCI: &str = "pci/";
+const FUNCTIONS: &str = "bus/pci/devices";
 /// Time between two readings of one source where the second does not tell.
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -95,7 +99,7 @@ pub enum BadCapture {
     About(String),
     /// Made by a later version.
     #[error(
-        "{ABOUT}: it has format {0}, and this version of rocewatch reads format {FORMAT}: use a later version"
+        "{ABOUT}: it has format {0}, and this version of rocewatch reads formats up to {FORMAT}: use a later version"
     )]
     Format(u32),
     /// A line is wrong.
@@ -123,11 +127,17 @@ impl Recording {
             member: member.to_owned(),
             line,
         };
-        let sys = text::parse(sys).map_err(|line| at(SYS, line))?;
+        let mut sys = text::parse(sys).map_err(|line| at(SYS, line))?;
         let interval = about.interval_ms.map_or(INTERVAL, Duration::from_millis);
         let mut numbered: BTreeMap<Place, BTreeMap<u32, Reading>> = BTreeMap::new();
         for (name, content) in members {
             if name == ABOUT || name == SYS {
+                continue;
+            }
+            if let Some(address) = name.strip_prefix(PCI) {
+                let place = config_of(&sys, address).ok_or_else(|| BadCapture::Unknown(name.clone()))?;
+                let space = pci_space::parse(content).map_err(|line| at(name, line))?;
+                sys.put(&place, Node::File(space));
                 continue;
             }
             let (place, number) = place(name).ok_or_else(|| BadCapture::Unknown(name.clone()))?;
@@ -165,15 +175,24 @@ impl Recording {
     /// Its parts by name.
     #[must_use]
     pub fn members(&self) -> BTreeMap<String, String> {
+        let mut sys = Files::new();
+        let mut members = BTreeMap::new();
+        for (path, node) in self.sys.ordered() {
+            match (pci_space::function_of(path), node) {
+                (Some(address), Node::File(space))
+                    if config_of(&self.sys, address).as_deref() == Some(path) =>
+                {
+                    members.insert(format!("{PCI}{address}"), pci_space::print(address, space));
+                }
+                _ => sys.put(path, node.clone()),
+            }
+        }
         let about = About {
-            format: FORMAT,
+            format: if members.is_empty() { FIRST_FORMAT } else { FORMAT },
             ..self.about.clone()
         };
-        let about = toml::to_string(&about).unwrap_or_default();
-        let mut members = BTreeMap::from([
-            (ABOUT.to_owned(), about),
-            (SYS.to_owned(), text::print(&self.sys)),
-        ]);
+        members.insert(ABOUT.to_owned(), toml::to_string(&about).unwrap_or_default());
+        members.insert(SYS.to_owned(), text::print(&sys));
         for (place, readings) in &self.readings {
             for (number, reading) in (1..).zip(readings) {
                 members.insert(format!("{}.{number}", place.0), reading::print(reading));
@@ -181,6 +200,12 @@ impl Recording {
         }
         members
     }
+}
+
+/// Where the configuration space of the function with this address is in a tree that has the function.
+fn config_of(sys: &Files, address: &str) -> Option<String> {
+    let function = pci_space::is_address(address).then(|| format!("{FUNCTIONS}/{address}"))?;
+    Some(format!("{}/config", sys.resolve(&function).ok()?))
 }
 
 fn about(text: &str) -> Result<About, BadCapture> {
@@ -191,7 +216,7 @@ fn about(text: &str) -> Result<About, BadCapture> {
     }
     let wrong = |error: toml::de::Error| BadCapture::About(error.to_string().trim_end().to_owned());
     let Version { format } = toml::from_str(text).map_err(wrong)?;
-    if format != FORMAT {
+    if !(FIRST_FORMAT..=FORMAT).contains(&format) {
         return Err(BadCapture::Format(format));
     }
     toml::from_str(text).map_err(wrong)
@@ -241,15 +266,39 @@ mod tests {
     }
 
     #[test]
+    fn a_configuration_space_is_a_part_and_a_file_of_the_tree() {
+        let function = "devices/pci0000:00/0000:1a:00.0";
+        let sys =
+            format!("bus/pci/devices/0000:1a:00.0 -> ../../../{function}\n{function}/class = 0x020000\n");
+        let space = "0000:1a:00.0 configuration space\n00: b3 15 21 10\n";
+        let parts = members(&[
+            ("capture.toml", "format = 2\n"),
+            ("sys.txt", &sys),
+            ("pci/0000:1a:00.0", space),
+        ]);
+        let recording = Recording::from_members(&parts).unwrap();
+        let read = recording.sys.read("bus/pci/devices/0000:1a:00.0/config");
+        assert_eq!(read, Ok(&[0xb3, 0x15, 0x21, 0x10][..]));
+        assert_eq!(recording.members(), parts);
+        // Without it the capture is one that earlier versions read.
+        let mut without = parts.clone();
+        without.remove("pci/0000:1a:00.0");
+        let without = Recording::from_members(&without).unwrap().members();
+        assert_eq!(without["capture.toml"], "format = 1\n");
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         let wrong = |list: &[(&str, &str)]| Recording::from_members(&members(list)).unwrap_err().to_string();
         let whole = [("capture.toml", "format = 1\n"), ("sys.txt", "")];
         assert!(wrong(&[]).contains("capture.toml"));
-        assert!(wrong(&[("capture.toml", "format = 2\nnew = 1\n")]).contains("format 2"));
+        assert!(wrong(&[("capture.toml", "format = 3\nnew = 1\n")]).contains("format 3"));
         assert!(wrong(&[("capture.toml", "format = 1\nkernle = \"6\"\n"), whole[1]]).contains("kernle"));
         assert!(wrong(&[whole[0], ("sys.txt", "x\n")]).contains("sys.txt: line 1"));
         let odd = wrong(&[whole[0], whole[1], ("netdev/eth0/ethtol.1", "")]);
         assert!(odd.contains("netdev/eth0/ethtol.1"));
+        let nowhere = wrong(&[whole[0], whole[1], ("pci/0000:1a:00.0", "")]);
+        assert!(nowhere.contains("pci/0000:1a:00.0"), "{nowhere}");
         let line = wrong(&[whole[0], whole[1], ("netdev/eth0/ethtool.1", "x\n")]);
         assert!(line.contains("netdev/eth0/ethtool.1: line 1"), "{line}");
     }

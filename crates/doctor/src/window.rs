@@ -58,7 +58,7 @@ pub struct PortWindow {
     pub speed: Option<f64>,
     /// Priorities with PFC.
     pub pfc: Option<Priorities>,
-    /// Queue pairs in use: the most flows that there can be.
+    /// Queue pairs of the device, used or not: the most flows that there can be.
     pub flows: Option<u64>,
     /// Least time between two CNPs of a flow, in seconds, as the NIC is set.
     pub cnp_interval: Option<f64>,

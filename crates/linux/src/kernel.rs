@@ -184,6 +184,10 @@ impl Host for Kernel {
         rdma::resources::queue_pairs(&Processes::open(&self.procfs)?, port)
     }
 
+    fn queue_pair_count(&self, port: &Port) -> Option<u64> {
+        rdma::resources::queue_pair_count(port)
+    }
+
     fn changes(&self) -> Result<Box<dyn Changes>, Why> {
         match self.elsewhere() {
             Some(why) => Err(why),

@@ -247,6 +247,9 @@ impl<'a> Recorder<'a> {
         if let Some(master) = self.link(&format!("{netdev}/master")) {
             self.attributes(&master, &NETDEV);
             self.all(&format!("{master}/bonding"));
+            // Where it is looked for by its name.
+            let name = master.rsplit('/').next().unwrap_or(&master).to_owned();
+            self.object("net", &name);
         }
         if let Some(hardware) = self.link(&format!("{netdev}/device")) {
             self.hardware(&hardware);
@@ -269,6 +272,8 @@ impl<'a> Recorder<'a> {
         let mut at = function;
         while pci::address(at).is_some() {
             self.attributes(at, &PCI);
+            // 64 bytes without a right, all of it with CAP_SYS_ADMIN.
+            self.attribute(&format!("{at}/config"));
             at = at.rsplit_once('/').map_or("", |(above, _)| above);
         }
     }

@@ -46,6 +46,7 @@ fn of_port(ctx: &Context, port: &Port, gpus: &[GpuSetup]) -> PortSetup {
     let Some(name) = &port.netdev else { return setup };
     setup.trust = netdev::trust(tree, name);
     setup.ecn = netdev::ecn(tree, name);
+    setup.bond = netdev::bond(tree, name);
     if ctx.live {
         dcb::read(name, &mut setup);
         setup.link = port.ifindex.and_then(link::read).unwrap_or_default();

@@ -46,6 +46,13 @@ pub trait Host: Send + Sync {
         Err(Why::new("not_on_this_host", detail))
     }
 
+    /// How many queue pairs the device of this port has, used or not, of all its ports and of every owner; `None` if nobody can
+    /// tell. Never asks the driver, so that it may be asked every second.
+    fn queue_pair_count(&self, port: &Port) -> Option<u64> {
+        let _ = port;
+        None
+    }
+
     /// What changes on the host from now on.
     ///
     /// # Errors

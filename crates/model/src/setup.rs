@@ -5,7 +5,7 @@
 
 use crate::{PcieLink, PortId};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A bit for each of the eight priorities.
 pub type Priorities = u8;
@@ -26,7 +26,7 @@ pub struct NodeSetup {
     pub gpus: Option<Vec<GpuSetup>>,
     /// Ways by which a NIC may reach GPU memory.
     pub gpu_direct: GpuDirect,
-    /// IPv4 of this network namespace.
+    /// Addresses and routes of this network namespace.
     pub routing: Option<Routing>,
 }
 
@@ -89,6 +89,8 @@ pub struct PortSetup {
     pub iommu: Option<Iommu>,
     /// Distance from the NIC's NUMA node to the nearest GPU's, by the firmware's table: 10 is the same node.
     pub gpu_numa_distance: Option<u32>,
+    /// The bond that its netdev is, or is a member of.
+    pub bond: Option<Bond>,
     /// Version of the driver's module, if it says one.
     pub driver_version: Option<String>,
 }
@@ -100,6 +102,17 @@ pub enum Trust {
     Pcp,
     /// By the DSCP of the IP header.
     Dscp,
+}
+
+/// A bond: the files below `bonding` (Documentation/networking/bonding.rst).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bond {
+    /// Its netdev.
+    pub name: String,
+    /// How it uses its members: `802.3ad`, `active-backup` ….
+    pub mode: String,
+    /// By what of a packet it chooses a member, where the mode has it choose: `layer2`, `layer3+4` ….
+    pub hash: Option<String>,
 }
 
 /// The receive buffers behind a port: `struct dcbnl_buffer` of `include/uapi/linux/dcbnl.h`.
@@ -205,7 +218,7 @@ pub enum Iommu {
     Translated,
 }
 
-/// IPv4 of a network namespace.
+/// IPv4 and IPv6 of a network namespace. A family that the kernel does not tell of has no entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routing {
     /// Addresses of interfaces.
@@ -224,7 +237,7 @@ pub struct Address {
     /// The interface.
     pub ifindex: u32,
     /// The address.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// Bits of its network.
     pub prefix: u8,
 }
@@ -232,25 +245,34 @@ pub struct Address {
 impl Address {
     /// The address with the bits of the host cleared.
     #[must_use]
-    pub fn network(self) -> Ipv4Addr {
+    pub fn network(self) -> IpAddr {
         network(self.address, self.prefix)
     }
 }
 
 /// An address without the bits behind `prefix`.
 #[must_use]
-pub fn network(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
-    let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
-    Ipv4Addr::from_bits(address.to_bits() & mask)
+pub fn network(address: IpAddr, prefix: u8) -> IpAddr {
+    let host = |bits: u32| bits.saturating_sub(prefix.into());
+    match address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(host(32)).unwrap_or(0);
+            Ipv4Addr::from_bits(address.to_bits() & mask).into()
+        }
+        IpAddr::V6(address) => {
+            let mask = u128::MAX.checked_shl(host(128)).unwrap_or(0);
+            Ipv6Addr::from_bits(address.to_bits() & mask).into()
+        }
+    }
 }
 
 /// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Network that it leads to; 0.0.0.0/0 is everything.
-    pub to: (Ipv4Addr, u8),
+    /// Network that it leads to; 0.0.0.0/0 and `::/0` are everything.
+    pub to: (IpAddr, u8),
     /// Next router, if the network is not at the interface itself.
-    pub gateway: Option<Ipv4Addr>,
+    pub gateway: Option<IpAddr>,
     /// Interface that it leaves by.
     pub ifindex: u32,
     /// Table that it stands in; 254 is the main one.
@@ -261,7 +283,7 @@ pub struct Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Sources that it is for.
-    pub from: (Ipv4Addr, u8),
+    pub from: (IpAddr, u8),
     /// Table that they are routed by.
     pub table: u32,
 }
@@ -272,7 +294,7 @@ pub struct Neighbour {
     /// Interface that it is looked for at.
     pub ifindex: u32,
     /// Its address.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// True if it was asked for and did not answer (`NUD_FAILED`).
     pub failed: bool,
 }
@@ -283,17 +305,23 @@ mod tests {
 
     #[test]
     fn a_network_is_the_address_without_the_host() {
-        let network = |prefix| {
-            Address {
+        for (address, prefix, right) in [
+            ("10.1.2.131", 24, "10.1.2.0"),
+            ("10.1.2.131", 31, "10.1.2.130"),
+            ("10.1.2.131", 32, "10.1.2.131"),
+            ("10.1.2.131", 0, "0.0.0.0"),
+            ("2001:db8:1:2:3:4:5:6", 64, "2001:db8:1:2::"),
+            ("2001:db8:1:2:3:4:5:6", 127, "2001:db8:1:2:3:4:5:6"),
+            ("2001:db8:1:2:3:4:5:7", 127, "2001:db8:1:2:3:4:5:6"),
+            ("2001:db8:1:2:3:4:5:7", 128, "2001:db8:1:2:3:4:5:7"),
+            ("2001:db8::1", 0, "::"),
+        ] {
+            let address = Address {
                 ifindex: 1,
-                address: Ipv4Addr::new(10, 1, 2, 131),
+                address: address.parse().unwrap(),
                 prefix,
-            }
-            .network()
-        };
-        assert_eq!(network(24), Ipv4Addr::new(10, 1, 2, 0));
-        assert_eq!(network(31), Ipv4Addr::new(10, 1, 2, 130));
-        assert_eq!(network(32), Ipv4Addr::new(10, 1, 2, 131));
-        assert_eq!(network(0), Ipv4Addr::UNSPECIFIED);
+            };
+            assert_eq!(address.network(), right.parse::<IpAddr>().unwrap(), "{address:?}");
+        }
     }
 }

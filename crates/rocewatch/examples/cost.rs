@@ -49,6 +49,9 @@ mod service;
 #[allow(dead_code)]
 #[path = "../src/metrics/text.rs"]
 mod text;
+#[allow(dead_code, unused_imports)]
+#[path = "../src/who/mod.rs"]
+mod who;
 
 use agent::Agent;
 use clock::Clock;

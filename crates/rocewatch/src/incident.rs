@@ -1,6 +1,7 @@
 //! An incident as it is kept: what happened together, and where its rows are.
 
 use crate::event::{EventRecord, kept_as, rfc3339};
+use crate::who::Holders;
 use serde::{Deserialize, Serialize};
 
 /// Rows are kept from so long before an incident began, in nanoseconds, …
@@ -27,6 +28,9 @@ pub(crate) struct IncidentRecord {
     pub(crate) earlier: Vec<EventRecord>,
     /// The ports with their settings as they were then: as `/api/v1/ports` gives them.
     pub(crate) ports: serde_json::Value,
+    /// Who held queue pairs then; absent if the agent ended before the devices had answered, or did not ask yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) holders: Option<Holders>,
 }
 
 impl IncidentRecord {
@@ -43,6 +47,7 @@ impl IncidentRecord {
             events: Vec::new(),
             earlier,
             ports,
+            holders: None,
         }
     }
 
@@ -54,5 +59,18 @@ impl IncidentRecord {
             ended: Some(self.began.saturating_add_unsigned(AFTER)),
             body: serde_json::to_vec(self).unwrap_or_default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_incident_of_a_version_that_asked_nobody_reads_back() {
+        let kept = r#"{"id":"20261129T031205Z-pfc_storm-mlx5_3","began":"2026-11-29T03:12:05Z","version":"0.1.0","events":[],"ports":[]}"#;
+        let record: IncidentRecord = serde_json::from_str(kept).unwrap();
+        assert_eq!(record.holders, None);
+        assert_eq!(serde_json::to_string(&record).unwrap(), kept);
     }
 }

@@ -45,6 +45,7 @@ mod counted;
 mod dcqcn;
 mod driver;
 mod fabric;
+mod holders;
 mod job;
 mod name;
 mod nic;
@@ -64,7 +65,7 @@ pub use nic::Nic;
 pub use scenario::Scenario;
 pub use setup::{OutOfRange, PortCount, Setup, Speed};
 
-use model::{Changes, Host, Opened, Port, SourceKind, Why};
+use model::{Changes, Host, Opened, Port, QueuePairs, SourceKind, Why};
 use source::{Columns, RailChanges, Shared};
 use std::sync::Arc;
 use world::World;
@@ -100,19 +101,31 @@ impl Simulator {
     }
 }
 
+impl Simulator {
+    fn rail(&self, port: &Port) -> Result<usize, Why> {
+        server::rail(self.setup, &port.id)
+            .ok_or_else(|| Why::new("ENODEV", format!("the simulated server has no port {}", port.id)))
+    }
+}
+
 impl Host for Simulator {
     fn ports(&self) -> Result<Vec<Port>, String> {
         Ok(server::ports(&self.shared.now()))
     }
 
     fn open(&self, port: &Port, source: SourceKind) -> Opened {
-        match server::rail(self.setup, &port.id) {
-            Some(rail) => Columns::open(&self.shared, rail, port, source),
-            None => Opened::Failed(Why::new(
-                "ENODEV",
-                format!("the simulated server has no port {}", port.id),
-            )),
+        match self.rail(port) {
+            Ok(rail) => Columns::open(&self.shared, rail, port, source),
+            Err(why) => Opened::Failed(why),
         }
+    }
+
+    fn queue_pairs(&self, port: &Port) -> Result<QueuePairs, Why> {
+        self.rail(port).map(holders::of)
+    }
+
+    fn queue_pair_count(&self, port: &Port) -> Option<u64> {
+        Some(self.queue_pairs(port).ok()?.seen.len() as u64)
     }
 
     fn changes(&self) -> Result<Box<dyn Changes>, Why> {

@@ -31,6 +31,7 @@ fn parts(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
             's' => "sys.txt",
             'e' => "netdev/eth0/ethtool.1",
             'f' => "netdev/eth0/ethtool.2",
+            'p' => "pci/0000:1a:00.0",
             'h' => "rdma/mlx5_0/1/hw_counters.1",
             _ => "netdev/eth0/dcb.1",
         };

@@ -290,11 +290,14 @@ static const char * const fr_call_name[C_NR] = {
 	"pma", "query_port", "qp_stats",
 };
 
+#define FR_NO_PEER	0x100	/* no switch announces PFC by LLDP */
+
 enum fr_knob {
 	N_CARRIER, N_SPEED, N_PFC_EN, N_PAUSE, N_STALL, N_STALL_ETH, N_STALL_HW,
 	N_FAIL, N_FAIL_ETH, N_FAIL_BEGIN, N_FAIL_SSET, N_FAIL_LINK, N_FAIL_FEC,
 	N_FAIL_TUNABLE, N_FAIL_PFC, N_FAIL_ETS, N_FAIL_HW, N_FAIL_PMA,
-	N_FREEZE_ETH, N_FREEZE_HW, N_Q32, N_PFC_FLAP, N_STORM_TOUT, N_NR
+	N_FREEZE_ETH, N_FREEZE_HW, N_Q32, N_PFC_FLAP, N_STORM_TOUT,
+	N_PEER_PFC, N_LANES, N_FW_SUB, N_MODULE_CELSIUS, N_MODULE_RX_UW, N_NR
 };
 
 /* The callbacks that can be made to fail. A knob sets those of its mask. */
@@ -331,6 +334,11 @@ static const struct {
 	[N_Q32]		= { "q32", 1 },
 	[N_PFC_FLAP]	= { "pfc_flap", 1 },
 	[N_STORM_TOUT]	= { "pfc_storm_tout", U16_MAX },
+	[N_PEER_PFC]	= { "peer_pfc", FR_NO_PEER },
+	[N_LANES]	= { "lanes", 16 },
+	[N_FW_SUB]	= { "fw_sub", 9999 },
+	[N_MODULE_CELSIUS] = { "module_celsius", 127 },
+	[N_MODULE_RX_UW] = { "module_rx_uw", 6553 },
 };
 
 struct fr_nic {
@@ -354,7 +362,10 @@ struct fr_nic {
 	u32 speed;
 	u8 pfc_en;			/* also rtnl, like the next */
 	bool rx_pause, tx_pause;
-	u16 pfc_delay, storm_tout;
+	u16 pfc_delay, storm_tout, peer_pfc, fw_sub;
+	u8 lanes;			/* 0: as the speed has them */
+	u8 module_celsius;		/* 0: a cable without memory */
+	u16 module_rx_uw;		/* of the first lane */
 	bool pfc_flap, q32;
 	u32 stall_eth_ms, stall_hw_ms;
 	int fail[F_NR];			/* errno, 0: works */
@@ -769,7 +780,7 @@ static int fr_get_ksettings(struct net_device *dev, struct ethtool_link_ksetting
 	if (netif_carrier_ok(dev)) {
 		ks->base.speed = READ_ONCE(n->speed);
 		ks->base.duplex = DUPLEX_FULL;
-		ks->lanes = fr_lanes(ks->base.speed);
+		ks->lanes = READ_ONCE(n->lanes) ?: fr_lanes(ks->base.speed);
 	} else {
 		ks->base.speed = SPEED_UNKNOWN;
 		ks->base.duplex = DUPLEX_UNKNOWN;
@@ -970,6 +981,37 @@ static int fr_set_tunable(struct net_device *dev, const struct ethtool_tunable *
 	return 0;
 }
 
+static void put_be16(u8 *memory, int at, u16 value)
+{
+	memory[at] = value >> 8;
+	memory[at + 1] = value;
+}
+
+/* A QSFP28 by SFF-8636, page 0 alone */
+static int fr_module_eeprom(struct net_device *dev, const struct ethtool_module_eeprom *page,
+			    struct netlink_ext_ack *extack)
+{
+	struct fr_nic *n = nic_of(dev);
+	u8 memory[256] = { 0x11, 0x08, 0x04 };
+	int lane;
+
+	if (!READ_ONCE(n->module_celsius))
+		return -EOPNOTSUPP;
+	if (page->page || page->bank || page->i2c_address != 0x50 ||
+	    page->offset + page->length > sizeof(memory))
+		return -EINVAL;
+	memory[22] = READ_ONCE(n->module_celsius);
+	put_be16(memory, 26, 33000);
+	for (lane = 0; lane < 4; lane++) {
+		put_be16(memory, 34 + 2 * lane, 10 * (lane ? 900 : READ_ONCE(n->module_rx_uw)));
+		put_be16(memory, 42 + 2 * lane, 3500);
+		put_be16(memory, 50 + 2 * lane, 10 * 900);
+	}
+	memory[220] = 0x3c;		/* it measures all of these */
+	memcpy(page->data, memory + page->offset, page->length);
+	return page->length;
+}
+
 static const struct ethtool_ops fr_ethtool_ops = {
 	.cap_link_lanes_supported = true,
 	.begin			= fr_begin,
@@ -992,6 +1034,7 @@ static const struct ethtool_ops fr_ethtool_ops = {
 	.get_eth_ctrl_stats	= fr_ctrl_stats,
 	.get_rmon_stats		= fr_rmon_stats,
 	.get_channels		= fr_channels,
+	.get_module_eeprom_by_page = fr_module_eeprom,
 	.get_tunable		= fr_get_tunable,
 	.set_tunable		= fr_set_tunable,
 };
@@ -1065,6 +1108,17 @@ static int fr_setpfc(struct net_device *dev, struct ieee_pfc *p)
 	return 0;
 }
 
+static int fr_peer_getpfc(struct net_device *dev, struct ieee_pfc *p)
+{
+	u16 mask = READ_ONCE(nic_of(dev)->peer_pfc);
+
+	if (mask == FR_NO_PEER)
+		return -EOPNOTSUPP;
+	p->pfc_cap = FR_PRIOS;
+	p->pfc_en = mask;
+	return 0;
+}
+
 static u8 fr_getdcbx(struct net_device *dev)
 {
 	called(nic_of(dev), C_DCB_DCBX);
@@ -1100,6 +1154,7 @@ static const struct dcbnl_rtnl_ops fr_dcb_ops = {
 	.ieee_setets	= fr_setets,
 	.ieee_getpfc	= fr_getpfc,
 	.ieee_setpfc	= fr_setpfc,
+	.ieee_peer_getpfc = fr_peer_getpfc,
 	.getdcbx	= fr_getdcbx,
 	.setdcbx	= fr_setdcbx,
 	.dcbnl_getbuffer = fr_getbuffer,
@@ -1203,7 +1258,8 @@ static int fr_del_gid(const struct ib_gid_attr *attr, void **context)
 
 static void fr_fw_str(struct ib_device *d, char *str)
 {
-	snprintf(str, IB_FW_VERSION_NAME_MAX, "%d.%d.%04d", FR_FW_MAJOR, FR_FW_MINOR, FR_FW_SUB);
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%d.%d.%04d", FR_FW_MAJOR, FR_FW_MINOR,
+		 READ_ONCE(nic_of_ib(d)->fw_sub));
 }
 
 static int fr_alloc_ucontext(struct ib_ucontext *c, struct ib_udata *u)
@@ -1678,6 +1734,9 @@ static struct fr_nic *nic_make(unsigned int id)
 	n->pfc_en = pfc;
 	n->pfc_delay = 7;		/* mlx5: the cable's metres, 7 by default */
 	n->storm_tout = 8000;
+	n->peer_pfc = FR_NO_PEER;
+	n->fw_sub = FR_FW_SUB;
+	n->module_rx_uw = 900;
 	n->fec = ETHTOOL_FEC_RS;
 	n->dcbx = DCB_CAP_DCBX_HOST | DCB_CAP_DCBX_VER_IEEE;
 	n->ets.ets_cap = IEEE_8021QAZ_MAX_TCS;
@@ -1947,6 +2006,21 @@ static void op_apply(const struct fr_op *op, u64 now)
 		break;
 	case N_STORM_TOUT:
 		WRITE_ONCE(n->storm_tout, v);
+		break;
+	case N_PEER_PFC:
+		WRITE_ONCE(n->peer_pfc, v);
+		break;
+	case N_LANES:
+		WRITE_ONCE(n->lanes, v);
+		break;
+	case N_FW_SUB:
+		WRITE_ONCE(n->fw_sub, v);
+		break;
+	case N_MODULE_CELSIUS:
+		WRITE_ONCE(n->module_celsius, v);
+		break;
+	case N_MODULE_RX_UW:
+		WRITE_ONCE(n->module_rx_uw, v);
 		break;
 	case N_NR:
 		if (op->cnt >= 0)

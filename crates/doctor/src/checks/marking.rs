@@ -99,22 +99,30 @@ fn cnps(look: Look<'_>, dcb: &Dcb, mask: Priorities, found: &mut Vec<Finding>) {
     if !look.policy.wants_ecn() {
         return;
     }
-    let Some(dscp) = look.port.setup.ecn.cnp_dscp.or(look.policy.cnp_dscp) else {
-        return;
-    };
-    let Some(priority) = priority_of(dscp, trust(look.port), dcb) else {
+    let Some((chosen_by, priority)) = cnp_priority(look, dcb) else {
         return;
     };
     let class = dcb.class(priority);
     let shares = |data: u8| class.is_some() && dcb.class(data) == class;
     if let Some(data) = list(mask).find(|&data| data == priority || shares(data)) {
         let mut said = vec![
-            Evidence::new(format!("CNPs, DSCP {dscp}"), format!("priority {priority}")),
+            Evidence::new(format!("CNPs, {chosen_by}"), format!("priority {priority}")),
             Evidence::new("RoCE data", format!("priority {data}")),
         ];
         said.extend(class.map(|class| Evidence::new("their traffic class", class.to_string())));
         found.push(Finding::of(&table::CNP_CLASS, &look.port.port, said));
     }
+}
+
+/// The priority of the CNPs that are sent, and by which mark: a VLAN's tag where the port looks at tags, or else the DSCP.
+fn cnp_priority(look: Look<'_>, dcb: &Dcb) -> Option<(String, u8)> {
+    let ecn = look.port.setup.ecn;
+    let trust = trust(look.port);
+    if trust == Some(Trust::Pcp) && has_vlan(look.port) {
+        return Some(("802.1p".to_owned(), ecn.cnp_priority?));
+    }
+    let dscp = ecn.cnp_dscp.or(look.policy.cnp_dscp)?;
+    Some((format!("DSCP {dscp}"), priority_of(dscp, trust, dcb)?))
 }
 
 fn classes(look: Look<'_>, dcb: &Dcb, mask: Priorities, found: &mut Vec<Finding>) {

@@ -6,7 +6,7 @@ use crate::finding::{Evidence, Finding};
 use crate::gid::{GidIndex, gid_index, roce_v2_ipv4};
 use crate::table::network as table;
 use model::{Address, GidType, Route, Routing, network};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// `RT_TABLE_MAIN`.
 const MAIN: u32 = 254;
@@ -16,6 +16,21 @@ const OWN_TABLE: u32 = 100;
 pub(super) fn of_port(look: Look<'_>, found: &mut Vec<Finding>) {
     gid(look, found);
     neighbours(look, found);
+    bond(look, found);
+}
+
+/// Modes of a bond that choose a member by the hash policy.
+const BY_HASH: [&str; 2] = ["balance-xor", "802.3ad"];
+
+fn bond(look: Look<'_>, found: &mut Vec<Finding>) {
+    let Some(bond) = &look.port.setup.bond else { return };
+    if BY_HASH.contains(&bond.mode.as_str()) && bond.hash.as_deref() == Some("layer2") {
+        let said = vec![
+            Evidence::new("bond", format!("{}, mode {}", bond.name, bond.mode)),
+            Evidence::new("xmit_hash_policy", "layer2"),
+        ];
+        found.push(Finding::of(&table::BOND_HASH, &look.port.port, said).with("{bond}", &bond.name));
+    }
 }
 
 fn gid(look: Look<'_>, found: &mut Vec<Finding>) {
@@ -48,12 +63,13 @@ fn neighbours(look: Look<'_>, found: &mut Vec<Finding>) {
     let (Some(routing), Some(ifindex)) = (&look.facts.node.routing, look.port.port.ifindex) else {
         return;
     };
+    let over_ipv4 = address(look.port, routing).is_none_or(|own| own.address.is_ipv4());
     let own: Vec<_> = routing
         .neighbours
         .iter()
-        .filter(|neighbour| neighbour.ifindex == ifindex)
+        .filter(|neighbour| neighbour.ifindex == ifindex && neighbour.address.is_ipv4() == over_ipv4)
         .collect();
-    let is_gateway = |address: Ipv4Addr| {
+    let is_gateway = |address: IpAddr| {
         let of_port = routing.routes.iter().filter(|route| route.ifindex == ifindex);
         of_port
             .filter_map(|route| route.gateway)
@@ -104,20 +120,21 @@ fn indexes(rails: &Rails<'_>, found: &mut Vec<Finding>) {
     }
 }
 
-/// The first address of a port that is not link-local.
+/// The address by which a rail is judged: the first that is not link-local, of IPv4 if it has one. That is what NCCL and the
+/// RDMA connection manager take unless they are told otherwise; IPv6 beside it comes by itself wherever a router announces it.
 fn address(port: &PortFacts, routing: &Routing) -> Option<Address> {
     let ifindex = port.port.ifindex?;
-    let mut own = routing
-        .addresses
-        .iter()
-        .filter(|address| address.ifindex == ifindex);
-    own.find(|address| !address.address.is_link_local()).copied()
+    let own = || routing.addresses.iter().filter(|own| own.ifindex == ifindex);
+    let ipv4 = |own: &&Address| matches!(own.address, IpAddr::V4(address) if !address.is_link_local());
+    let ipv6 =
+        |own: &&Address| matches!(own.address, IpAddr::V6(address) if !address.is_unicast_link_local());
+    own().find(ipv4).or_else(|| own().find(ipv6)).copied()
 }
 
 /// The tables that packets from this address are routed by, the main one last.
 fn tables(address: Address, routing: &Routing) -> Vec<u32> {
     let applies =
-        |from: (Ipv4Addr, u8)| from.1 > 0 && network(address.address, from.1) == network(from.0, from.1);
+        |from: (IpAddr, u8)| from.1 > 0 && network(address.address, from.1) == network(from.0, from.1);
     let rules = routing.rules.iter().filter(|rule| applies(rule.from));
     let mut tables: Vec<_> = rules.map(|rule| rule.table).collect();
     tables.push(MAIN);
@@ -163,6 +180,7 @@ fn subnets(rails: &Rails<'_>, routing: &Routing, found: &mut Vec<Finding>) {
 fn routed(finding: Finding, own: Address, rail: usize) -> Finding {
     let table = OWN_TABLE + u32::try_from(rail).unwrap_or(0);
     finding
+        .with("{family}", &if own.address.is_ipv4() { "-4" } else { "-6" })
         .with("{network}", &format!("{}/{}", own.network(), own.prefix))
         .with("{address}", &own.address)
         .with("{table}", &table)
@@ -172,8 +190,12 @@ fn routed(finding: Finding, own: Address, rail: usize) -> Finding {
 fn way_out(port: &PortFacts, own: Address, routing: &Routing) -> Option<Route> {
     let ifindex = port.port.ifindex?;
     let tables = tables(own, routing);
-    let leads_out =
-        |route: &&Route| route.ifindex == ifindex && route.gateway.is_some() && tables.contains(&route.table);
+    let leads_out = |route: &&Route| {
+        route.ifindex == ifindex
+            && route.gateway.is_some()
+            && route.to.0.is_ipv4() == own.address.is_ipv4()
+            && tables.contains(&route.table)
+    };
     routing.routes.iter().find(leads_out).copied()
 }
 

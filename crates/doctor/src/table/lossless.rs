@@ -240,8 +240,8 @@ pub(crate) const CNP_CLASS: Check = Check {
     title: "CNPs wait behind the data that they are to slow down",
     area: Area::Marking,
     severity: Severity::Warning,
-    reads: "DSCP of CNPs by ecn/roce_np/cnp_dscp of drivers of the OFED kind or by the policy, the APP table by DCB netlink",
-    fires: "The DSCP of CNPs leads to a lossless priority or into the class of one. Not where the policy has no use for CNPs.",
+    reads: "DSCP of CNPs by ecn/roce_np/cnp_dscp of drivers of the OFED kind or by the policy, the APP table by DCB netlink; with VLANs and trust in their tags, ecn/roce_np/cnp_802p_prio",
+    fires: "The DSCP of CNPs, or the priority in their VLAN tag where the port trusts it, leads to a lossless priority or into the class of one. Not where the policy has no use for CNPs.",
     why: "When the class is congested the CNP waits in the same queue, or is paused, and the sender goes on at full speed for that long. Congestion control then swings instead of settling.",
     advice: "Give CNPs a priority of their own (by custom DSCP 48, priority 6), in a strict class, at both ends.",
     commands: &[

@@ -52,6 +52,7 @@ pub const CHECKS: &[&Check] = &[
     &network::SUBNET_SHARED,
     &network::SOURCE_ROUTE_MISSING,
     &network::NEIGHBOUR_FAILED,
+    &network::BOND_HASH,
     &host::GPUDIRECT_MISSING,
     &host::GPUDIRECT_UNUSED,
     &host::GPU_FAR,
@@ -108,7 +109,14 @@ mod tests {
                     name.contains('_') && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
                 };
                 for name in quoted.filter(is_name) {
-                    let known = ["nvidia_peermem", "nv_peer_mem", "mlnx_qos", "pfc_only"].contains(&name);
+                    let known = [
+                        "nvidia_peermem",
+                        "nv_peer_mem",
+                        "mlnx_qos",
+                        "pfc_only",
+                        "xmit_hash_policy",
+                    ]
+                    .contains(&name);
                     assert!(known || crate::check(name).is_some(), "{}: {name}", check.id);
                 }
             }

@@ -42,12 +42,12 @@ pub(crate) const SUBNET_SHARED: Check = Check {
     area: Area::Network,
     severity: Severity::Warning,
     reads: ROUTES,
-    fires: "Two rails have addresses in one subnet, and one of them has no rule of its own for its address.",
-    why: "The kernel takes one route for the subnet, so that ARP, ICMP and TCP of all these rails leave by one of them, and neighbours are resolved there. RoCE connections are set up with the wrong MAC address or not at all (ARP flux).",
+    fires: "Two rails have addresses in one subnet, and one of them has no rule of its own for its address. A rail is judged by its IPv4 address, by IPv6 if it has none.",
+    why: "The kernel takes one route for the subnet, so that ARP or neighbour discovery, ICMP and TCP of all these rails leave by one of them, and neighbours are resolved there. RoCE connections are set up with the wrong MAC address or not at all (ARP flux).",
     advice: "Give each rail its own subnet; or a routing table and a rule for its address, and set arp_ignore=1, arp_announce=2.",
     commands: &[
-        "ip route add {network} dev {netdev} table {table}",
-        "ip rule add from {address} table {table}",
+        "ip {family} route add {network} dev {netdev} table {table}",
+        "ip {family} rule add from {address} table {table}",
         "sysctl -w net.ipv4.conf.{netdev}.arp_ignore=1 net.ipv4.conf.{netdev}.arp_announce=2",
     ],
 };
@@ -58,23 +58,38 @@ pub(crate) const SOURCE_ROUTE_MISSING: Check = Check {
     area: Area::Network,
     severity: Severity::Error,
     reads: ROUTES,
-    fires: "Most rails of a kind have a route with a gateway, by a rule for their address or in the main table, and this one has none.",
+    fires: "Most rails of a kind have a route with a gateway, by a rule for their address or in the main table, and this one has none. Of IPv4, or of IPv6 where a rail has no IPv4 address.",
     why: "Packets to another subnet leave by another rail, whose switch does not expect this source address, or not at all: RoCE within the rack works, across racks it times out.",
     advice: "Add the table and the rule that the other rails have.",
     commands: &[
-        "ip route add default via GATEWAY dev {netdev} table {table}",
-        "ip rule add from {address} table {table}",
+        "ip {family} route add default via GATEWAY dev {netdev} table {table}",
+        "ip {family} rule add from {address} table {table}",
     ],
 };
 
 pub(crate) const NEIGHBOUR_FAILED: Check = Check {
     id: "neighbour_failed",
-    title: "A gateway or peer of the rail does not answer ARP",
+    title: "A gateway or peer of the rail does not answer",
     area: Area::Network,
     severity: Severity::Warning,
     reads: ROUTES,
-    fires: "A gateway of the rail is a neighbour that failed, or failed neighbours are all that the rail has.",
+    fires: "A gateway of the rail is a neighbour that failed, or failed neighbours are all that the rail has: by ARP, or by neighbour discovery where the rail has no IPv4 address.",
     why: "Without the MAC address of the next hop no RDMA connection is set up; it looks like a timeout.",
     advice: "Check the switch port's VLAN, the gateway's address, and that the cable leads to the right rail.",
-    commands: &["ip neigh show dev {netdev}", "arping -I {netdev} {neighbour}"],
+    commands: &["ip neigh show dev {netdev}", "ping -c 1 -I {netdev} {neighbour}"],
+};
+
+pub(crate) const BOND_HASH: Check = Check {
+    id: "bond_hash",
+    title: "The bond chooses its link by MAC addresses alone",
+    area: Area::Network,
+    severity: Severity::Warning,
+    reads: "bonding/mode and bonding/xmit_hash_policy of the bond in sysfs; no right needed",
+    fires: "The port's netdev is a bond, or a member of one, of mode balance-xor or 802.3ad whose `xmit_hash_policy` is layer2.",
+    why: "All packets to one next hop, such as the gateway of the rail, leave by one link of the bond, however many flows there are: one link is full, the other idle.",
+    advice: "Hash by addresses and ports, and have the switch do the same for what it sends.",
+    commands: &[
+        "cat /proc/net/bonding/{bond}",
+        "ip link set dev {bond} type bond xmit_hash_policy layer3+4",
+    ],
 };

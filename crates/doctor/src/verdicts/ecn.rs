@@ -122,8 +122,9 @@ fn ignored(window: &PortWindow, found: &mut Vec<Verdict>) {
 }
 
 fn at_maximum(window: &PortWindow, found: &mut Vec<Verdict>) {
-    let flows = window.flows.map(|flows| flows as f64);
-    let flows = flows.or_else(|| window.reading(Signal::RoceActiveRcQps));
+    // What a driver counts as active is nearer to the flows than all that there are.
+    let active = window.reading(Signal::RoceActiveRcQps);
+    let flows = active.or(window.flows.map(|flows| flows as f64));
     let (Some(flows), Some(cnps)) = (flows.filter(|flows| *flows > 0.0), window.cnps_received()) else {
         return;
     };

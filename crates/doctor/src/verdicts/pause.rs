@@ -92,12 +92,16 @@ fn holds(window: &PortWindow, (priority, sent): (u8, f64), received: f64, found:
     said.extend(
         short.map(|rate| per_second("frames without a buffer, or buffers over their threshold", rate)),
     );
+    let marked = window
+        .sum_of_all(&[Signal::EcnRxMarkedByNic])
+        .filter(|rate| *rate > 0.0);
+    said.extend(marked.map(|rate| per_second("packets that this NIC marked, since its host was slow", rate)));
     said.extend(
         window
             .utilization(Direction::Rx)
             .map(|used| percent("line used, received", used)),
     );
-    let confidence = Confidence::if_seen(stalled.is_some() || short.is_some());
+    let confidence = Confidence::if_seen(stalled.is_some() || short.is_some() || marked.is_some());
     let verdict = Verdict::of(&table::HOST_IS_SLOW, window, confidence, said).on(priority);
     found.push(verdict.or(&[
         "PCIe, an IOMMU or memory that is short of bandwidth",

@@ -64,6 +64,11 @@ fn compare(rails: &[Rail<'_>], direction: Direction) -> Option<Verdict> {
         "quiet rails that are paused or receive CNPs",
         format!("{} of {}", held.len(), quiet().count()),
     ));
+    // The source port that ECMP hashes comes from the queue pair: with few of them there is little to spread.
+    let pairs = || rails.iter().filter_map(|rail| rail.window.flows);
+    said.extend(pairs().min().zip(pairs().max()).map(|(least, most)| {
+        Evidence::new("queue pairs of each rail's device", format!("{least} to {most}"))
+    }));
     let otherwise: &[&str] = if held.is_empty() {
         &[
             "a job that places its traffic so: fewer ranks on some rails, or storage on one",

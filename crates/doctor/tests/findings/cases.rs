@@ -1,10 +1,9 @@
 //! Faults, and what only looks like one.
 
-use crate::node::{GEN5, Node};
+use crate::node::{GEN5, Node, ip, ipv6, over_ipv6};
 use catalog::{Index, Signal};
 use doctor::Algorithm;
-use model::{Acs, Express, Fec, GidType, Iommu, PcieLink, Rule, Trust};
-use std::net::Ipv4Addr;
+use model::{Acs, Address, Bond, Express, Fec, GidType, Iommu, Neighbour, PcieLink, Routing, Rule, Trust};
 
 pub(crate) type Change = fn(&mut Node);
 
@@ -29,6 +28,32 @@ fn each_dcb(node: &mut Node, change: impl Fn(&mut doctor::Dcb)) {
         .iter_mut()
         .filter_map(|port| port.dcb.as_mut())
         .for_each(change);
+}
+
+/// RoCE in VLANs, by whose tags the ports go.
+fn by_tags(node: &mut Node) {
+    each_setup(node, |setup| {
+        setup.trust = Some(Trust::Pcp);
+        setup.default_tos = None;
+    });
+    for port in &mut node.facts.ports {
+        let mut vlan = port.port.gids[3].clone();
+        vlan.index = 5;
+        vlan.netdev = Some("rail.100".to_owned());
+        port.port.gids.push(vlan);
+    }
+}
+
+fn bond(mode: &str, hash: &str) -> Bond {
+    Bond {
+        name: "bond0".to_owned(),
+        mode: mode.to_owned(),
+        hash: Some(hash.to_owned()),
+    }
+}
+
+fn routing(node: &mut Node) -> &mut Routing {
+    node.facts.node.routing.as_mut().unwrap()
 }
 
 fn each_setup(node: &mut Node, change: impl Fn(&mut model::PortSetup)) {
@@ -170,6 +195,10 @@ fn marking() -> Vec<Case> {
         case("CNPs on the priority of data", &["cnp_class"], |node| {
             each_setup(node, |setup| setup.ecn.cnp_dscp = Some(26));
         }),
+        case("CNPs with the tag of data", &["cnp_class"], |node| {
+            by_tags(node);
+            each_setup(node, |setup| setup.ecn.cnp_priority = Some(3));
+        }),
         case("1 % for RoCE", &["class_starved"], |node| {
             each_dcb(node, |dcb| dcb.share_of[3] = Some(1));
         }),
@@ -289,8 +318,8 @@ fn network() -> Vec<Case> {
                 .for_each(|gid| gid.index += 2);
         }),
         case("one subnet for two rails", &["subnet_shared"], |node| {
-            let routing = node.facts.node.routing.as_mut().unwrap();
-            routing.addresses[1].address = Ipv4Addr::new(10, 1, 0, 3);
+            let routing = routing(node);
+            routing.addresses[1].address = ip(0, 3);
             routing.rules.retain(|rule| rule.table != 101);
             // Its way out is by a gateway in the main table now.
             routing
@@ -300,13 +329,50 @@ fn network() -> Vec<Case> {
                 .for_each(|route| route.table = 254);
         }),
         case("a rule that is missing", &["source_route_missing"], |node| {
-            node.facts.node.routing.as_mut().unwrap().rules.remove(2);
+            routing(node).rules.remove(2);
         }),
         case("a gateway that does not answer", &["neighbour_failed"], |node| {
-            let routing = node.facts.node.routing.as_mut().unwrap();
+            let routing = routing(node);
             routing.neighbours[0].failed = true;
             routing.neighbours[1].failed = false;
         }),
+        case("a bond that hashes MAC addresses", &["bond_hash"], |node| {
+            node.facts.ports[0].setup.bond = Some(bond("802.3ad", "layer2"));
+        }),
+        case("one subnet of IPv6 for two rails", &["subnet_shared"], |node| {
+            let routing = routing(node);
+            over_ipv6(routing);
+            routing.addresses[1].address = ipv6(0, 3);
+            routing.rules.retain(|rule| rule.table != 101);
+            routing
+                .routes
+                .iter_mut()
+                .filter(|route| route.table == 101)
+                .for_each(|route| route.table = 254);
+        }),
+        case(
+            "a rule of IPv6 that is missing",
+            &["source_route_missing"],
+            |node| {
+                let routing = routing(node);
+                over_ipv6(routing);
+                routing.rules.remove(2);
+            },
+        ),
+        case(
+            "a router of IPv6 that does not answer",
+            &["neighbour_failed"],
+            |node| {
+                let routing = routing(node);
+                over_ipv6(routing);
+                // As a router announces itself.
+                let router = "fe80::1".parse().unwrap();
+                routing.neighbours[0].address = router;
+                routing.routes[0].gateway = Some(router);
+                routing.neighbours[0].failed = true;
+                routing.neighbours[1].failed = false;
+            },
+        ),
     ]
 }
 
@@ -358,18 +424,7 @@ pub(crate) fn innocent() -> Vec<(&'static str, Change)> {
                 .iter_mut()
                 .for_each(|port| port.link.up = Some(false));
         }),
-        ("trust PCP with a VLAN", |node| {
-            each_setup(node, |setup| {
-                setup.trust = Some(Trust::Pcp);
-                setup.default_tos = None;
-            });
-            for port in &mut node.facts.ports {
-                let mut vlan = port.port.gids[3].clone();
-                vlan.index = 5;
-                vlan.netdev = Some("rail.100".to_owned());
-                port.port.gids.push(vlan);
-            }
-        }),
+        ("trust PCP with a VLAN", by_tags),
         ("a class of 6 %", |node| {
             each_dcb(node, |dcb| dcb.share_of[3] = Some(6));
         }),
@@ -433,20 +488,46 @@ pub(crate) fn innocent() -> Vec<(&'static str, Change)> {
             port.gids[1] = more;
         }),
         ("one subnet with a rule for each address", |node| {
-            let routing = node.facts.node.routing.as_mut().unwrap();
-            routing.addresses[1].address = Ipv4Addr::new(10, 1, 0, 3);
+            let routing = routing(node);
+            routing.addresses[1].address = ip(0, 3);
             routing.rules[1] = Rule {
-                from: (Ipv4Addr::new(10, 1, 0, 3), 32),
+                from: (ip(0, 3), 32),
                 table: 101,
             };
         }),
+        ("a bond that hashes flows", |node| {
+            node.facts.ports[0].setup.bond = Some(bond("802.3ad", "layer3+4"));
+        }),
+        ("a bond with a link in reserve", |node| {
+            node.facts.ports[0].setup.bond = Some(bond("active-backup", "layer2"));
+        }),
+        ("a node of IPv6 alone", |node| over_ipv6(routing(node))),
+        (
+            "a router that announces one prefix of IPv6 on all rails",
+            |node| {
+                let routing = routing(node);
+                for rail in 0..2 {
+                    let ifindex = routing.addresses[rail].ifindex;
+                    routing.addresses.push(Address {
+                        ifindex,
+                        address: ipv6(0, 2 + u8::try_from(rail).unwrap()),
+                        prefix: 64,
+                    });
+                    routing.neighbours.push(Neighbour {
+                        ifindex,
+                        address: "fe80::1".parse().unwrap(),
+                        failed: true,
+                    });
+                }
+            },
+        ),
         ("no routers at all", |node| {
-            let routing = node.facts.node.routing.as_mut().unwrap();
+            let routing = routing(node);
             routing.rules.clear();
             routing.routes.retain(|route| route.gateway.is_none());
         }),
         ("a default route by one rail alone", |node| {
-            let routing = node.facts.node.routing.as_mut().unwrap();
+            let routing = routing(node);
             routing.rules.clear();
             routing
                 .routes

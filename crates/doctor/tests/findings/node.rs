@@ -7,7 +7,7 @@ use model::{
     LinkLayer, LinkSetup, Module, Neighbour, NodeSetup, Pci, PciHop, PcieLink, Port, PortId, PortSetup,
     PortState, Route, Routing, Rule, Trust,
 };
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(crate) const GEN5: PcieLink = PcieLink {
     gigatransfers: 32.0,
@@ -70,11 +70,54 @@ fn node() -> NodeSetup {
     }
 }
 
+/// An address of a rail.
+pub(crate) fn ip(rail: u8, host: u8) -> IpAddr {
+    Ipv4Addr::new(10, 1, rail, host).into()
+}
+
+/// The same of IPv6.
+pub(crate) fn ipv6(rail: u8, host: u8) -> IpAddr {
+    Ipv6Addr::new(0x2001, 0xdb8, 0, rail.into(), 0, 0, 0, host.into()).into()
+}
+
+/// The node with the same addresses, routes, rules and neighbours of IPv6 in place of those of IPv4.
+pub(crate) fn over_ipv6(routing: &mut Routing) {
+    let six = |address: &mut IpAddr| {
+        if let IpAddr::V4(four) = *address {
+            *address = match four.octets() {
+                [0, 0, 0, 0] => Ipv6Addr::UNSPECIFIED.into(),
+                [_, _, rail, host] => ipv6(rail, host),
+            };
+        }
+    };
+    let six_with = |network: &mut (IpAddr, u8)| {
+        six(&mut network.0);
+        network.1 = match network.1 {
+            24 => 64,
+            32 => 128,
+            bits => bits,
+        };
+    };
+    for address in &mut routing.addresses {
+        six(&mut address.address);
+        address.prefix = 64;
+    }
+    for route in &mut routing.routes {
+        six_with(&mut route.to);
+        route.gateway.iter_mut().for_each(six);
+    }
+    routing.rules.iter_mut().for_each(|rule| six_with(&mut rule.from));
+    routing
+        .neighbours
+        .iter_mut()
+        .for_each(|neighbour| six(&mut neighbour.address));
+}
+
 fn routing() -> Routing {
     let mut routing = Routing::default();
     for rail in 0..RAILS {
         let ifindex = u32::from(rail) + 10;
-        let [own, gateway] = [2, 1].map(|host| Ipv4Addr::new(10, 1, rail, host));
+        let [own, gateway] = [2, 1].map(|host| ip(rail, host));
         routing.addresses.push(Address {
             ifindex,
             address: own,
@@ -86,8 +129,8 @@ fn routing() -> Routing {
             table,
         });
         for (to, gateway, table) in [
-            ((Ipv4Addr::UNSPECIFIED, 0), Some(gateway), table),
-            ((Ipv4Addr::new(10, 1, rail, 0), 24), None, 254),
+            ((Ipv4Addr::UNSPECIFIED.into(), 0), Some(gateway), table),
+            ((ip(rail, 0), 24), None, 254),
         ] {
             routing.routes.push(Route {
                 to,
@@ -96,7 +139,7 @@ fn routing() -> Routing {
                 table,
             });
         }
-        for (address, failed) in [(gateway, false), (Ipv4Addr::new(10, 1, rail, 77), true)] {
+        for (address, failed) in [(gateway, false), (ip(rail, 77), true)] {
             routing.neighbours.push(Neighbour {
                 ifindex,
                 address,
@@ -210,6 +253,7 @@ fn setup(rail: u8) -> PortSetup {
         pci: (0..4).map(hop).collect(),
         iommu: Some(Iommu::PassThrough),
         gpu_numa_distance: Some(10),
+        bond: None,
         driver_version: Some("24.04-0.6.6".to_owned()),
     }
 }

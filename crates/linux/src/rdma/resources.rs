@@ -34,10 +34,7 @@ pub(crate) fn queue_pairs(processes: &Processes, port: &Port) -> Result<QueuePai
         })
         .map_err(why)?;
     let remotes = connections(&mut socket, index).unwrap_or_default();
-    let count = socket
-        .ask(&mut nldev::summary_of(index))
-        .ok()
-        .and_then(nldev::queue_pair_count);
+    let count = count(&mut socket, index);
     let mut owners = Owners::new(processes);
     let mut seen: Vec<_> = entries
         .into_iter()
@@ -54,6 +51,18 @@ pub(crate) fn queue_pairs(processes: &Processes, port: &Port) -> Result<QueuePai
     seen.sort_by_key(|queue_pair| queue_pair.number);
     let of = count.filter(|count| *count > seen.len() as u64);
     Ok(QueuePairs { seen, of })
+}
+
+/// How many queue pairs the device of a port has, by the kernel's own count: a walk over what it tracks, without a word to the
+/// driver (`fill_res_info` in nldev.c). `None` if the port is of no RDMA device of the running kernel, or it does not tell.
+pub(crate) fn queue_pair_count(port: &Port) -> Option<u64> {
+    let mut socket = Socket::open(NlFamily::Rdma, &[], ANSWER).ok()?;
+    count(&mut socket, port.rdma_index?)
+}
+
+fn count(socket: &mut Socket, index: u32) -> Option<u64> {
+    let summary = socket.ask(&mut nldev::summary_of(index)).ok()?;
+    nldev::queue_pair_count(summary)
 }
 
 /// Where the queue pairs of the connection manager lead.

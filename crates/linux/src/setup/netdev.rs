@@ -1,8 +1,8 @@
-//! What drivers of the OFED kind tell by files of a netdev and of an RDMA device.
+//! What drivers of the OFED kind, and bonds, tell by files of a netdev and of an RDMA device.
 
 use crate::Tree;
 use crate::number::decimal;
-use model::{EcnSetup, Port, Priorities, Trust};
+use model::{Bond, EcnSetup, Port, Priorities, Trust};
 
 /// `qos/trust`.
 pub(super) fn trust(tree: &Tree, netdev: &str) -> Option<Trust> {
@@ -28,6 +28,29 @@ pub(super) fn ecn(tree: &Tree, netdev: &str) -> EcnSetup {
         cnp_priority: byte("cnp_802p_prio").filter(|priority| *priority < 8),
         cnp_interval: number("min_time_between_cnps"),
     }
+}
+
+/// The bond that a netdev is, or is a member of.
+pub(super) fn bond(tree: &Tree, netdev: &str) -> Option<Bond> {
+    let master = || {
+        let master = tree.resolve(&format!("class/net/{netdev}/master")).ok()?;
+        Some(master.rsplit('/').next()?.to_owned())
+    };
+    let is_bond = |name: &String| tree.exists(&format!("class/net/{name}/bonding"));
+    let own = Some(netdev.to_owned()).filter(is_bond);
+    let name = own.or_else(|| master().filter(is_bond))?;
+    // A word and its number.
+    let word = |file: &str| {
+        let text = tree
+            .read_string(&format!("class/net/{name}/bonding/{file}"))
+            .ok()?;
+        Some(text.split_whitespace().next()?.to_owned())
+    };
+    Some(Bond {
+        mode: word("mode")?,
+        hash: word("xmit_hash_policy"),
+        name,
+    })
 }
 
 /// `None` unless every priority tells.

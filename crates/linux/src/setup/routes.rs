@@ -1,11 +1,11 @@
-//! IPv4 addresses, routes, rules and neighbours by rtnetlink: `include/uapi/linux/rtnetlink.h`, `if_addr.h`, `fib_rules.h`,
+//! Addresses, routes, rules and neighbours of IPv4 and IPv6 by rtnetlink: `include/uapi/linux/rtnetlink.h`, `if_addr.h`, `fib_rules.h`,
 //! `neighbour.h`.
 
 use crate::netlink::{Attribute, Attributes, DUMP, Message, Request, Socket};
 use model::{Address, Neighbour, Route, Routing, Rule};
 use neli::consts::socket::NlFamily;
 use rustix::io::Errno;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const RTM_NEWADDR: u16 = 20;
 const RTM_GETADDR: u16 = 22;
@@ -16,9 +16,12 @@ const RTM_GETNEIGH: u16 = 30;
 const RTM_NEWRULE: u16 = 32;
 const RTM_GETRULE: u16 = 34;
 const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
 /// `struct ifaddrmsg`, `rtmsg`, `ndmsg` and `fib_rule_hdr`.
 const ADDRESS_HEADER: usize = 8;
 const HEADER: usize = 12;
+/// `IFA_F_DADFAILED | IFA_F_TENTATIVE`: another has the address, or may have.
+const NOT_OWN: u8 = 0x08 | 0x40;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const RTA_DST: u16 = 1;
@@ -26,6 +29,8 @@ const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
 const RTA_MULTIPATH: u16 = 9;
 const RTA_TABLE: u16 = 15;
+/// `struct rtvia`: a family and an address of it, which need not be the route's.
+const RTA_VIA: u16 = 18;
 const RTN_UNICAST: u8 = 1;
 /// `struct rtnexthop`: length, flags, weight, interface.
 const NEXT_HOP: usize = 8;
@@ -33,39 +38,51 @@ const FRA_SRC: u16 = 2;
 const FRA_TABLE: u16 = 15;
 const TO_TABLE: u8 = 1;
 const NDA_DST: u16 = 1;
-/// `NUD_FAILED`, and the states of a neighbour that is not looked for by ARP: `NUD_NOARP`, `NUD_PERMANENT`.
+/// `NUD_FAILED`, and the states of a neighbour that is not looked for by ARP or neighbour discovery: `NUD_NOARP`, `NUD_PERMANENT`.
 const FAILED: u16 = 0x20;
 const FIXED: u16 = 0x40 | 0x80;
 /// More entries of a kind than a node has for its rails; a router's table is not read to its end.
 const MOST: usize = 4096;
 
-/// All of this process's network namespace; `None` if the kernel does not tell.
+/// All of this process's network namespace; `None` if the kernel does not tell. Of a family it is all or nothing: a kernel
+/// may be without IPv6, or without its rules.
 pub(super) fn read() -> Option<Routing> {
-    let asked = || -> Result<Routing, Errno> {
-        let mut socket = Socket::open(NlFamily::Route, &[], DUMP)?;
-        let mut routing = Routing::default();
-        for kind in [RTM_GETADDR, RTM_GETROUTE, RTM_GETRULE, RTM_GETNEIGH] {
-            let mut header = [0; HEADER];
-            header[0] = AF_INET;
-            let length = if kind == RTM_GETADDR {
-                ADDRESS_HEADER
-            } else {
-                HEADER
-            };
-            socket.dump(&mut Request::dump(kind, &header[..length]), |message| {
-                learn(message, &mut routing);
-            })?;
-        }
-        Ok(routing)
-    };
-    asked()
-        .inspect_err(|errno| tracing::debug!(%errno, "rtnetlink does not tell routes"))
-        .ok()
+    let told = [AF_INET, AF_INET6].into_iter().filter_map(|family| {
+        ask(family)
+            .inspect_err(|errno| tracing::debug!(%errno, family, "rtnetlink does not tell routes"))
+            .ok()
+    });
+    told.reduce(|mut all, more| {
+        all.addresses.extend(more.addresses);
+        all.routes.extend(more.routes);
+        all.rules.extend(more.rules);
+        all.neighbours.extend(more.neighbours);
+        all
+    })
 }
 
-fn learn(message: Message<'_>, routing: &mut Routing) {
+fn ask(family: u8) -> Result<Routing, Errno> {
+    let mut socket = Socket::open(NlFamily::Route, &[], DUMP)?;
+    let mut routing = Routing::default();
+    for kind in [RTM_GETADDR, RTM_GETROUTE, RTM_GETRULE, RTM_GETNEIGH] {
+        let mut header = [0; HEADER];
+        header[0] = family;
+        let length = if kind == RTM_GETADDR {
+            ADDRESS_HEADER
+        } else {
+            HEADER
+        };
+        socket.dump(&mut Request::dump(kind, &header[..length]), |message| {
+            learn(message, family, &mut routing);
+        })?;
+    }
+    Ok(routing)
+}
+
+/// Takes in what is of the family: a kernel that does not know one tells of all.
+fn learn(message: Message<'_>, family: u8, routing: &mut Routing) {
     let payload = message.payload;
-    if payload.first() != Some(&AF_INET) {
+    if payload.first() != Some(&family) {
         return;
     }
     match message.kind {
@@ -83,17 +100,41 @@ fn push<T>(list: &mut Vec<T>, entry: Option<T>) {
     }
 }
 
-fn ipv4(attribute: Attribute<'_>) -> Option<Ipv4Addr> {
-    <[u8; 4]>::try_from(attribute.value).ok().map(Ipv4Addr::from)
+fn ip(attribute: Attribute<'_>) -> Option<IpAddr> {
+    ip_of(attribute.value)
+}
+
+/// Four or sixteen bytes.
+fn ip_of(bytes: &[u8]) -> Option<IpAddr> {
+    match bytes.len() {
+        4 => <[u8; 4]>::try_from(bytes).ok().map(IpAddr::from),
+        16 => <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from),
+        _ => None,
+    }
+}
+
+/// Everything, in the family of a message.
+fn everything(payload: &[u8]) -> IpAddr {
+    match payload.first() {
+        Some(&AF_INET6) => Ipv6Addr::UNSPECIFIED.into(),
+        _ => Ipv4Addr::UNSPECIFIED.into(),
+    }
+}
+
+/// The next router of a route, or of one of its paths.
+fn gateway(attributes: &Attributes<'_>) -> Option<IpAddr> {
+    let via = || ip_of(attributes.find_kind(RTA_VIA)?.value.get(2..)?);
+    attributes.find_kind(RTA_GATEWAY).and_then(ip).or_else(via)
 }
 
 fn index_at(payload: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*payload.get(at..)?.first_chunk()?))
 }
 
-/// A prefix of an IPv4 network.
-fn prefix(bits: u8) -> Option<u8> {
-    (bits <= 32).then_some(bits)
+/// A network of which so many bits are told.
+fn prefix(address: IpAddr, bits: u8) -> Option<(IpAddr, u8)> {
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    (bits <= most).then_some((address, bits))
 }
 
 fn address(payload: &[u8]) -> Option<Address> {
@@ -102,10 +143,14 @@ fn address(payload: &[u8]) -> Option<Address> {
     let own = attributes
         .find_kind(IFA_LOCAL)
         .or(attributes.find_kind(IFA_ADDRESS))?;
+    if payload.get(2)? & NOT_OWN != 0 {
+        return None;
+    }
+    let (address, prefix) = prefix(ip(own)?, *payload.get(1)?)?;
     Some(Address {
         ifindex: index_at(payload, 4)?,
-        address: ipv4(own)?,
-        prefix: prefix(*payload.get(1)?)?,
+        address,
+        prefix,
     })
 }
 
@@ -117,8 +162,8 @@ fn routes(payload: &[u8], found: &mut Vec<Route>) {
     let attributes = Attributes::behind(payload, HEADER);
     let to = attributes
         .find_kind(RTA_DST)
-        .map_or(Some(Ipv4Addr::UNSPECIFIED), ipv4);
-    let (Some(to), Some(bits)) = (to, prefix(bits)) else {
+        .map_or(Some(everything(payload)), ip);
+    let Some(to) = to.and_then(|to| prefix(to, bits)) else {
         return;
     };
     let table = attributes
@@ -127,7 +172,7 @@ fn routes(payload: &[u8], found: &mut Vec<Route>) {
         .unwrap_or(table.into());
     let mut add = |ifindex, gateway| {
         let route = Route {
-            to: (to, bits),
+            to,
             gateway,
             ifindex,
             table,
@@ -135,7 +180,7 @@ fn routes(payload: &[u8], found: &mut Vec<Route>) {
         push(found, Some(route));
     };
     if let Some(ifindex) = attributes.find_kind(RTA_OIF).and_then(|index| index.u32()) {
-        add(ifindex, attributes.find_kind(RTA_GATEWAY).and_then(ipv4));
+        add(ifindex, gateway(&attributes));
     }
     let mut hops = attributes
         .find_kind(RTA_MULTIPATH)
@@ -147,10 +192,7 @@ fn routes(payload: &[u8], found: &mut Vec<Route>) {
         let (Some(hop), Some(ifindex)) = (hops.get(..length), index_at(hops, 4)) else {
             return;
         };
-        let gateway = Attributes::behind(hop, NEXT_HOP)
-            .find_kind(RTA_GATEWAY)
-            .and_then(ipv4);
-        add(ifindex, gateway);
+        add(ifindex, gateway(&Attributes::behind(hop, NEXT_HOP)));
         // A length of 0 would never end.
         let next = length.next_multiple_of(4).max(NEXT_HOP);
         hops = hops.get(next..).unwrap_or_default();
@@ -165,7 +207,7 @@ fn rule(payload: &[u8]) -> Option<Rule> {
     }
     let full = attributes.find_kind(FRA_TABLE).and_then(|table| table.u32());
     Some(Rule {
-        from: (ipv4(attributes.find_kind(FRA_SRC)?)?, prefix(bits)?),
+        from: prefix(ip(attributes.find_kind(FRA_SRC)?)?, bits)?,
         table: full.unwrap_or(table.into()),
     })
 }
@@ -177,7 +219,7 @@ fn neighbour(payload: &[u8]) -> Option<Neighbour> {
     }
     Some(Neighbour {
         ifindex: index_at(payload, 4)?,
-        address: ipv4(Attributes::behind(payload, HEADER).find_kind(NDA_DST)?)?,
+        address: ip(Attributes::behind(payload, HEADER).find_kind(NDA_DST)?)?,
         failed: state & FAILED != 0,
     })
 }
@@ -195,7 +237,8 @@ mod tests {
             sequence: 0,
             payload: request.payload(),
         };
-        learn(message, &mut routing);
+        let family = request.payload()[0];
+        learn(message, family, &mut routing);
         routing
     }
 
@@ -216,8 +259,8 @@ mod tests {
             .with(RTA_MULTIPATH, &paths);
         let routes = told(RTM_NEWROUTE, &request).routes;
         let route = |ifindex, last| Route {
-            to: (Ipv4Addr::new(10, 0, 0, 0), 8),
-            gateway: Some(Ipv4Addr::new(10, 1, last, 1)),
+            to: (Ipv4Addr::new(10, 0, 0, 0).into(), 8),
+            gateway: Some(Ipv4Addr::new(10, 1, last, 1).into()),
             ifindex,
             table: 254,
         };
@@ -225,56 +268,91 @@ mod tests {
     }
 
     #[test]
+    fn a_gateway_may_be_of_the_other_family() {
+        let header = [AF_INET, 0, 0, 0, 254, 3, 0, RTN_UNICAST, 0, 0, 0, 0];
+        let router: Ipv6Addr = "fe80::1".parse().unwrap();
+        let via = [&[AF_INET6, 0][..], &router.octets()].concat();
+        let request = Request::new(0, &header)
+            .with(RTA_OIF, &4u32.to_ne_bytes())
+            .with(RTA_VIA, &via);
+        let route = Route {
+            to: (Ipv4Addr::UNSPECIFIED.into(), 0),
+            gateway: Some(router.into()),
+            ifindex: 4,
+            table: 254,
+        };
+        assert_eq!(told(RTM_NEWROUTE, &request).routes, [route]);
+    }
+
+    #[test]
     fn the_kernel_tells_what_was_set() {
         netns::within(|| {
             netns::ip("link add rail0 type veth peer name peer0");
-            netns::ip("address add 10.1.0.2/24 dev rail0");
             netns::ip("link set rail0 up");
             netns::ip("link set peer0 up");
-            netns::ip("route add default via 10.1.0.1 dev rail0 table 1000");
-            netns::ip("rule add from 10.1.0.2 table 1000");
-            netns::ip("neighbour add 10.1.0.9 dev rail0 nud failed");
-            let ifindex = netns::port("rail0").ifindex.unwrap();
-            let routing = read().unwrap();
-            let own = Ipv4Addr::new(10, 1, 0, 2);
-            let address = Address {
-                ifindex,
-                address: own,
-                prefix: 24,
-            };
-            assert!(routing.addresses.contains(&address), "{routing:?}");
-            let rule = Rule {
-                from: (own, 32),
-                table: 1000,
-            };
-            assert_eq!(routing.rules, [rule]);
-            let default = Route {
-                to: (Ipv4Addr::UNSPECIFIED, 0),
-                gateway: Some(Ipv4Addr::new(10, 1, 0, 1)),
-                ifindex,
-                table: 1000,
-            };
-            assert!(routing.routes.contains(&default), "{routing:?}");
-            let local = routing
-                .routes
-                .iter()
-                .any(|route| route.to == (Ipv4Addr::new(10, 1, 0, 0), 24));
-            assert!(local, "{routing:?}");
-            let neighbour = Neighbour {
-                ifindex,
-                address: Ipv4Addr::new(10, 1, 0, 9),
-                failed: true,
-            };
-            assert!(routing.neighbours.contains(&neighbour), "{routing:?}");
+            for (family, own, network, gateway, silent) in [
+                ("-4", "10.1.0.2/24", "10.1.0.0", "10.1.0.1", "10.1.0.9"),
+                (
+                    "-6",
+                    "2001:db8:1::2/64",
+                    "2001:db8:1::",
+                    "2001:db8:1::1",
+                    "2001:db8:1::9",
+                ),
+            ] {
+                let nodad = if family == "-6" { " nodad" } else { "" };
+                netns::ip(&format!("{family} address add {own} dev rail0{nodad}"));
+                netns::ip(&format!(
+                    "{family} route add default via {gateway} dev rail0 table 1000"
+                ));
+                let (own, bits) = own.split_once('/').unwrap();
+                netns::ip(&format!("{family} rule add from {own} table 1000"));
+                netns::ip(&format!("{family} neighbour add {silent} dev rail0 nud failed"));
+                let ifindex = netns::port("rail0").ifindex.unwrap();
+                let routing = read().unwrap();
+                let ip = |text: &str| -> IpAddr { text.parse().unwrap() };
+                let address = Address {
+                    ifindex,
+                    address: ip(own),
+                    prefix: bits.parse().unwrap(),
+                };
+                assert!(routing.addresses.contains(&address), "{routing:?}");
+                let rule = Rule {
+                    from: (ip(own), if family == "-4" { 32 } else { 128 }),
+                    table: 1000,
+                };
+                assert_eq!(routing.rules.last(), Some(&rule), "{routing:?}");
+                let everything = if family == "-4" { "0.0.0.0" } else { "::" };
+                let default = Route {
+                    to: (ip(everything), 0),
+                    gateway: Some(ip(gateway)),
+                    ifindex,
+                    table: 1000,
+                };
+                assert!(routing.routes.contains(&default), "{routing:?}");
+                let of_subnet = (ip(network), address.prefix);
+                let local = routing.routes.iter().any(|route| route.to == of_subnet);
+                assert!(local, "{routing:?}");
+                let neighbour = Neighbour {
+                    ifindex,
+                    address: ip(silent),
+                    failed: true,
+                };
+                assert!(routing.neighbours.contains(&neighbour), "{routing:?}");
+            }
         });
     }
 
     proptest! {
         #[test]
-        fn any_message_is_survived(kind in 20u16..34, payload in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn any_message_is_survived(
+            kind in 20u16..34,
+            family in prop::sample::select(&[AF_INET, AF_INET6][..]),
+            payload in proptest::collection::vec(any::<u8>(), 0..200),
+        ) {
             let mut payload = payload;
-            payload.insert(0, AF_INET);
-            learn(Message { kind, sequence: 0, payload: &payload }, &mut Routing::default());
+            payload.insert(0, family);
+            learn(Message { kind, sequence: 0, payload: &payload }, family, &mut Routing::default());
         }
 
         #[test]

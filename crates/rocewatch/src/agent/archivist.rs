@@ -2,12 +2,12 @@
 //! take them.
 
 use super::events::Change;
-use super::incidents::Incidents;
+use super::incidents::{Circumstances, Incidents};
 use super::{JobId, World};
 use crate::clock::{Clock, nanos};
 use crate::event::EventRecord;
 use archive::{Archive, Damage, Handle, Limits, Now, OpenError, State, Status, Writer};
-use model::{Port, Schema};
+use model::{Host, Port, Schema};
 use ring::{Cursor, Next, Row};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -59,6 +59,7 @@ impl Archivist {
         folder: PathBuf,
         limits: Limits,
         epoch: archive::Epoch,
+        host: Arc<dyn Host>,
         world: Arc<Mutex<World>>,
         describe: Describe,
         clock: Clock,
@@ -76,7 +77,7 @@ impl Archivist {
             news: Arc::clone(&news),
             gave_back: 0,
             told: 0,
-            incidents: Incidents::default(),
+            incidents: Incidents::new(host),
             describe,
         };
         let thread = std::thread::Builder::new()
@@ -194,7 +195,7 @@ impl Work {
 
     /// Hands every event to the writer that has begun or ended, and the rows around it.
     fn take_events(&mut self) {
-        let now = self.clock.now();
+        let now = now(self.clock);
         let world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
         let changes: Vec<Change> = world.events().since(self.told).cloned().collect();
         let newest = world.events().newest();
@@ -207,10 +208,14 @@ impl Work {
         }
         self.told = newest;
         let describe = self.describe;
-        let describe = || (describe(&world), world.events().lately(self.clock.wall()));
+        let describe = || Circumstances {
+            watched: world.ports().map(|view| Arc::clone(&view.port)).collect(),
+            told: describe(&world),
+            earlier: world.events().lately(now.wall),
+        };
         let mut events = Vec::new();
         for change in &changes {
-            events.push(self.incidents.take(change, now, describe));
+            events.push(self.incidents.take(change, now.monotonic, describe));
         }
         drop(world);
         for event in &events {

@@ -2,10 +2,13 @@
 
 use super::archivist::Track;
 use super::events::Change;
+use super::inquiry::Inquiry;
 use crate::event::EventRecord;
 use crate::incident::{AFTER, BEFORE, IncidentRecord};
-use archive::{FullRate, PinError, Writer};
+use archive::{FullRate, Now, PinError, Writer};
+use model::{Host, Port};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What repeats on a port, or is less than critical, is no further incident of that port for so long, nanoseconds: a link
 /// that flaps all night must not push out what came before it.
@@ -14,14 +17,26 @@ const QUIET: u64 = 600_000_000_000;
 const MOST_CLOSED: usize = 16;
 
 /// What turns events into incidents.
-#[derive(Default)]
 pub(super) struct Incidents {
     current: Option<Collecting>,
+    /// Ports of the incident that has just opened, whose devices are to be asked.
+    to_ask: Option<Vec<Arc<Port>>>,
+    inquiry: Inquiry,
     /// The incident of each event that is open.
     of_open: BTreeMap<String, String>,
     /// When an incident was opened last, by port and kind.
     opened: BTreeMap<(Option<String>, String), u64>,
     closed: Vec<(u64, Track)>,
+}
+
+/// What is kept of the node beside an incident that opens.
+pub(super) struct Circumstances {
+    /// The ports that are watched, …
+    pub(super) watched: Vec<Arc<Port>>,
+    /// … and as they are told, with their settings.
+    pub(super) told: serde_json::Value,
+    /// Events that went on just before.
+    pub(super) earlier: Vec<EventRecord>,
 }
 
 /// An incident whose rows are being collected.
@@ -34,13 +49,23 @@ struct Collecting {
 }
 
 impl Incidents {
-    /// Takes in a change; gives the event as it is to be kept. `describe` gives the ports
-    /// with their settings, and the events that went on just before.
+    pub(super) fn new(host: Arc<dyn Host>) -> Self {
+        Self {
+            current: None,
+            to_ask: None,
+            inquiry: Inquiry::new(host),
+            of_open: BTreeMap::new(),
+            opened: BTreeMap::new(),
+            closed: Vec::new(),
+        }
+    }
+
+    /// Takes in a change; gives the event as it is to be kept.
     pub(super) fn take(
         &mut self,
         change: &Change,
         now: u64,
-        describe: impl FnOnce() -> (serde_json::Value, Vec<EventRecord>),
+        describe: impl FnOnce() -> Circumstances,
     ) -> EventRecord {
         let event = &change.event;
         let incident = if change.is_opening() {
@@ -65,7 +90,7 @@ impl Incidents {
         &mut self,
         event: &EventRecord,
         now: u64,
-        describe: impl FnOnce() -> (serde_json::Value, Vec<EventRecord>),
+        describe: impl FnOnce() -> Circumstances,
     ) -> Option<String> {
         if self.current.is_none() {
             self.opened
@@ -80,9 +105,14 @@ impl Incidents {
                 return None;
             }
             self.opened.insert((port.clone(), event.event.clone()), now);
-            let (ports, earlier) = describe();
+            let Circumstances {
+                watched,
+                told,
+                earlier,
+            } = describe();
+            self.to_ask = Some(watched);
             self.current = Some(Collecting {
-                incident: IncidentRecord::opened(event, earlier, ports),
+                incident: IncidentRecord::opened(event, earlier, told),
                 noticed: now,
                 written: None,
             });
@@ -100,18 +130,25 @@ impl Incidents {
         }
     }
 
-    /// Writes what there is of an incident's rows as soon as it is noticed, so that they survive a crash, and the rest when
-    /// they are complete. `open` are the tracks that are being read.
+    /// Writes what there is of an incident's rows as soon as it is noticed, so that they survive a crash, again when it is
+    /// known who was on the devices, and the rest when they are complete. `open` are the tracks that are being read.
     pub(super) fn write<'a>(
         &'a mut self,
         writer: &mut Writer,
-        now: u64,
+        at: Now,
         open: impl Iterator<Item = &'a Track>,
     ) {
+        let now = at.monotonic;
         self.closed.retain(|(at, _)| now.saturating_sub(*at) < BEFORE);
+        if let Some(ports) = self.to_ask.take() {
+            self.inquiry.begin(&ports, at);
+        }
         let Some(current) = &mut self.current else { return };
+        let holders = self.inquiry.result(at);
+        let told = holders.is_some();
+        current.incident.holders = holders.or(current.incident.holders.take());
         let complete = now.saturating_sub(current.noticed) >= AFTER;
-        if current.written.is_some() && !complete {
+        if current.written.is_some() && !complete && !told {
             return;
         }
         let from = match current.written {

@@ -13,6 +13,7 @@ mod events;
 mod examiner;
 mod health;
 mod incidents;
+mod inquiry;
 mod lane;
 mod port;
 mod registry;
@@ -131,6 +132,7 @@ impl Agent {
     /// Another process writes it, or another version of this program did.
     pub(crate) fn archive(
         &self,
+        host: Arc<dyn Host>,
         folder: PathBuf,
         limits: archive::Limits,
         epoch: archive::Epoch,
@@ -138,7 +140,7 @@ impl Agent {
         clock: Clock,
     ) -> Result<Archivist, archive::OpenError> {
         let world = Arc::clone(&self.world);
-        Archivist::start(folder, limits, epoch, world, describe, clock)
+        Archivist::start(folder, limits, epoch, host, world, describe, clock)
     }
 
     /// Has the doctor look at the node from now on: at once, when something changes, and every hour.

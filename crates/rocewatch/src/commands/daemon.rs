@@ -96,9 +96,9 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     } else {
         Sandbox::Off
     };
-    let agent = start(host, &config, uptime, clock)?;
+    let agent = start(Arc::clone(&host), &config, uptime, clock)?;
     let archivist = match &serve.state {
-        Some(state) => Some(Arc::new(archive(&agent, state, &config.archive, clock)?)),
+        Some(state) => Some(Arc::new(archive(&agent, host, state, &config.archive, clock)?)),
         None => None,
     };
 
@@ -230,6 +230,7 @@ fn grants(
 /// Opens the archive in the directory of the daemon's state.
 fn archive(
     agent: &Agent,
+    host: Arc<dyn Host>,
     state: &Path,
     wanted: &config::Archive,
     clock: Clock,
@@ -245,7 +246,14 @@ fn archive(
         |error: String| Failure::Runtime(format!("cannot keep an archive in {}: {error}", folder.display()));
     let epoch = files::unique_number().map_err(|error| cannot(error.to_string()))?;
     agent
-        .archive(folder.clone(), limits, archive::Epoch(epoch), describe, clock)
+        .archive(
+            host,
+            folder.clone(),
+            limits,
+            archive::Epoch(epoch),
+            describe,
+            clock,
+        )
         .map_err(|error| cannot(error.to_string()))
 }
 

@@ -6,6 +6,7 @@ mod counters;
 mod daemon;
 mod doctor;
 mod explain;
+mod flows;
 mod generate;
 mod history;
 mod incidents;

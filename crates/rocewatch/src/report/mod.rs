@@ -3,6 +3,7 @@
 mod moved;
 mod page;
 mod play;
+pub(crate) mod timeline;
 
 pub(crate) use page::page;
 
@@ -84,7 +85,16 @@ impl Report {
             .into_iter()
             .map(|port| Played::of(archive, &port, &times, &mut damages))
             .collect();
-        let windows: Vec<PortWindow> = played.iter().filter_map(|port| port.window.clone()).collect();
+        let windows: Vec<PortWindow> = played
+            .iter()
+            .filter_map(|port| {
+                let held = incident.holders.as_ref();
+                let flows = held.and_then(|holders| holders.queue_pairs(&port.port.device));
+                let mut window = port.window.clone()?;
+                window.flows = flows;
+                Some(window)
+            })
+            .collect();
         let mut verdicts = doctor::verdicts(&windows, &Policy::default());
         verdicts.sort_by_key(|verdict| Reverse((verdict.check.severity, verdict.confidence)));
         let mut moved: Vec<_> = played

@@ -1,5 +1,6 @@
 //! The report of an incident as one page of text.
 
+use super::timeline::{self, after, seconds};
 use super::{Measured, Moved, PortCourse, Report, Told};
 use crate::event::EventRecord;
 use crate::shown::{number, sparkline};
@@ -27,6 +28,7 @@ pub(crate) fn page(report: &Report, zone: &TimeZone) -> String {
     timeline(report, &mut out);
     first_movers(report, &mut out);
     ports(&report.ports, &mut out);
+    holders(report, zone, &mut out);
     if !report.damages.is_empty() {
         let _ = writeln!(out, "\nNot all of it can be read:");
         for damage in &report.damages {
@@ -74,10 +76,6 @@ fn lasted(events: &[EventRecord]) -> String {
     }
 }
 
-fn seconds(from: i64, to: i64) -> String {
-    format!("{:.3} s", (to - from) as f64 / 1e9)
-}
-
 fn verdicts(verdicts: &[Told], out: &mut String) {
     out.push_str("\nVERDICT\n");
     if verdicts.is_empty() {
@@ -121,40 +119,17 @@ fn paragraph(label: &str, text: &str, out: &mut String) {
 
 fn timeline(report: &Report, out: &mut String) {
     let began = report.incident.began;
-    let mut changes = Vec::new();
-    for event in &report.incident.events {
-        let detail = event.detail();
-        let what = format!("{:<14} {} {detail}", event.subject.name(), event.title());
-        let what = what.trim_end();
-        changes.push((event.began, format!("{what}: begins")));
-        if let Some(ended) = event.ended {
-            changes.push((
-                ended,
-                format!("{what}: ends after {}", seconds(event.began, ended)),
-            ));
-        }
-    }
-    for event in &report.incident.earlier {
-        let what = format!(
-            "{:<14} {} {}",
-            event.subject.name(),
-            event.title(),
-            event.detail()
-        );
-        changes.push((
-            event.began,
-            format!("{}: had begun, and ended before", what.trim_end()),
-        ));
-    }
+    let mut changes = timeline::changes(&report.incident.events);
+    let earlier = report.incident.earlier.iter();
+    changes.extend(earlier.map(|event| {
+        let what = timeline::words(event);
+        (event.began, format!("{what}: had begun, and ended before"))
+    }));
     changes.sort();
     out.push_str("\nTIMELINE\n");
     for (at, what) in changes {
         let _ = writeln!(out, "  {:>12}  {what}", after(began, at));
     }
-}
-
-fn after(began: i64, at: i64) -> String {
-    format!("{:+.3} s", (at - began) as f64 / 1e9)
 }
 
 fn first_movers(report: &Report, out: &mut String) {
@@ -222,6 +197,20 @@ fn ports(ports: &[PortCourse], out: &mut String) {
     if !quiet.is_empty() {
         let _ = writeln!(out, "  as before: {}", quiet.join(", "));
     }
+}
+
+/// Who was on the devices, those of what happened first.
+fn holders(report: &Report, zone: &TimeZone, out: &mut String) {
+    let incident = &report.incident;
+    let Some(holders) = &incident.holders else {
+        out.push_str("\nQUEUE PAIRS\n  Who held them is not known: nobody asked, or the agent ended before it had an answer.\n");
+        return;
+    };
+    let at = clock(holders.at, zone, "%H:%M:%S");
+    let _ = writeln!(out, "\nQUEUE PAIRS, held at {at}");
+    let events = || incident.events.iter();
+    let concerned = |device: &str| events().any(|event| event.subject.device.as_deref() == Some(device));
+    holders.write(concerned, out);
 }
 
 fn measure(measured: &Measured, out: &mut String) {

@@ -3,6 +3,7 @@
 mod junit;
 mod text;
 
+use super::flows::Flows;
 use super::{agent, print, to_json};
 use crate::agent::{PortView, SourceState, World, facts, looks};
 use crate::cli::{Doctor, DoctorFormat, FailOn};
@@ -96,9 +97,12 @@ fn look(
         });
     }
     let earlier = looks(&agent.world(), clock.now());
+    let flows = Flows::count(host, ports.clone());
     let setup = host.setup(&ports);
     agent::pause(options.watch);
-    let facts = facts(&agent.world(), &setup, &earlier, clock.now());
+    let mut facts = facts(&agent.world(), &setup, &earlier, clock.now());
+    let windows = facts.ports.iter_mut().filter_map(|port| port.window.as_mut());
+    windows.for_each(|window| flows.tell(window));
     let unread = unread(&agent.world());
     Ok(judge(&facts, unread, &config.policy()))
 }

@@ -3,6 +3,7 @@
 use super::report::{
     Explanation, Finding, FindingKind, Pause, PortReport, RailShare, Rails, Traffic, Verdict,
 };
+use crate::event::EventRecord;
 use doctor::{Policy, PortWindow};
 
 /// A port that never reached so much of its line for a second is said not to have, …
@@ -82,9 +83,10 @@ pub(super) fn findings(ports: &[PortReport], rails: Option<&Rails>) -> Vec<Findi
 }
 
 /// All in a word.
-pub(super) fn verdict(ports: &[PortReport], findings: &[Finding]) -> Verdict {
+pub(super) fn verdict(ports: &[PortReport], findings: &[Finding], events: &[EventRecord]) -> Verdict {
     let measured = |port: &PortReport| port.bytes().is_some() || port.rdma_packets().is_some();
-    match (ports.iter().any(measured), findings.is_empty()) {
+    let quiet = findings.is_empty() && events.iter().all(|event| event.severity == "info");
+    match (ports.iter().any(measured), quiet) {
         (false, _) => Verdict::NotMeasured,
         (true, true) => Verdict::Clean,
         (true, false) => Verdict::Findings,

@@ -2,6 +2,7 @@
 
 mod baseline;
 mod child;
+mod happened;
 mod judge;
 mod observer;
 mod report;
@@ -9,6 +10,7 @@ mod report;
 mod tests;
 mod text;
 
+use super::flows::Flows;
 use super::{agent, to_json};
 use crate::agent::{Agent, PortView, SourceState, SourceView, World};
 use crate::cli::Watch;
@@ -18,8 +20,9 @@ use crate::failure::Failure;
 use crate::files;
 use child::Watched;
 use doctor::{Look, PortWindow};
+use happened::Happened;
 use jiff::Timestamp;
-use model::{Host, SourceKind};
+use model::{Host, Port, SourceKind};
 use observer::{Observer, View};
 use report::{Finding, FindingKind, PortReport, Report};
 use std::ffi::OsString;
@@ -57,7 +60,7 @@ pub(super) fn run(host: &Arc<dyn Host>, options: &Watch, clock: Clock) -> Result
         true
     });
     let started = clock.wall();
-    let run = follow(&agent, &options.command, clock)?;
+    let run = follow(host, &agent, &options.command, clock)?;
     let rails = judge::rails(&run.ports);
     let mut findings = judge::findings(&run.ports, rails.as_ref());
     findings.extend(run.late);
@@ -74,12 +77,14 @@ pub(super) fn run(host: &Arc<dyn Host>, options: &Watch, clock: Clock) -> Result
             .to_string(),
         seconds: run.seconds,
         exit_status: run.status,
-        verdict: judge::verdict(&run.ports, &findings),
+        verdict: judge::verdict(&run.ports, &findings, &run.happened.events),
         explanations: judge::explanations(&run.windows),
         baseline: earlier.map(|earlier| baseline::compare(&earlier, &run.ports, run.seconds)),
         ports: run.ports,
         rails,
         findings,
+        events: run.happened.events,
+        further_events: run.happened.more,
     };
     tell(&report, options)?;
     let regressed = report
@@ -105,14 +110,22 @@ struct Run {
     ports: Vec<PortReport>,
     windows: Vec<PortWindow>,
     late: Vec<Finding>,
+    happened: Happened,
 }
 
 /// Runs the command and watches the ports until it has ended, and every counter has been read behind its end.
-fn follow(agent: &Agent, command: &[OsString], clock: Clock) -> Result<Run, Failure> {
-    let (mut observer, before) = {
+fn follow(host: &Arc<dyn Host>, agent: &Agent, command: &[OsString], clock: Clock) -> Result<Run, Failure> {
+    let (mut observer, mut happened, before, ports) = {
         let world = agent.world();
-        (Observer::begin(views(&world)), looks(&world, clock))
+        let ports = world.ports().map(|view| Port::clone(&view.port)).collect();
+        (
+            Observer::begin(views(&world)),
+            Happened::begin(world.events()),
+            looks(&world, clock),
+            ports,
+        )
     };
+    let flows = Flows::count(host, ports);
     let began = clock.now();
     let mut watched = Watched::start(command)?;
     let mut due = began + nanos(LOOK);
@@ -121,7 +134,9 @@ fn follow(agent: &Agent, command: &[OsString], clock: Clock) -> Result<Run, Fail
             break child::status_of(status);
         }
         if clock.now() >= due {
-            observer.look(views(&agent.world()));
+            let world = agent.world();
+            observer.look(views(&world));
+            happened.look(world.events());
             due = clock.now() + nanos(LOOK);
         }
     };
@@ -129,13 +144,19 @@ fn follow(agent: &Agent, command: &[OsString], clock: Clock) -> Result<Run, Fail
     wait_for_rows(agent, ended, clock, || watched.pause(POLL));
     let world = agent.world();
     observer.look(views(&world));
+    happened.look(world.events());
+    let mut windows = windows(&before, &looks(&world, clock));
+    for window in &mut windows {
+        flows.tell(window);
+    }
     let seconds = (ended - began) as f64 / 1e9;
     Ok(Run {
         status,
         seconds,
         ports: observer.end(seconds),
-        windows: windows(&before, &looks(&world, clock)),
+        windows,
         late: late(&world, ended),
+        happened,
     })
 }
 

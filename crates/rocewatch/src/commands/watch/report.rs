@@ -1,5 +1,6 @@
 //! What is told of a run, and kept to compare a later one with.
 
+use crate::event::EventRecord;
 use serde::{Deserialize, Serialize};
 
 /// The number of this shape: a file of another shape is not compared with.
@@ -21,12 +22,23 @@ pub(super) struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rails: Option<Rails>,
     pub(super) findings: Vec<Finding>,
+    /// What the detectors found meanwhile, of docs/events.md; one without an end goes on at the end of the run.
+    #[serde(default)]
+    pub(super) events: Vec<EventRecord>,
+    /// Events beyond these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) further_events: u64,
     /// What the counters of the run mean taken together, by the doctor's table.
     pub(super) explanations: Vec<Explanation>,
     pub(super) verdict: Verdict,
     /// How it compares with an earlier run, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) baseline: Option<Comparison>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // the signature is serde's
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What one port did. What nobody can tell is absent.
@@ -171,7 +183,7 @@ pub(super) struct Explanation {
 pub(super) enum Verdict {
     /// There is nothing to say.
     Clean,
-    /// There are findings.
+    /// There are findings, or events that are more than information.
     Findings,
     /// Nothing could be measured.
     NotMeasured,

@@ -1,13 +1,19 @@
 //! What is told of a simulated server, whose counters agree with each other.
 
+use super::super::agent;
+use super::happened::Happened;
 use super::observer::{Observer, View};
 use super::report::{Finding, FindingKind, PortReport, Report, SHAPE, Verdict};
 use super::{baseline, judge, text, windows};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::event::EventRecord;
 use doctor::Look;
+use jiff::Timestamp;
 use model::{Host, Opened, Port, Read, Source, SourceKind};
 use ring::Window;
 use signals::{Options, PortSignals};
-use sim::{Scenario, Simulator, StepClock};
+use sim::{Scenario, Setup, Simulator, Speed, StepClock};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -111,10 +117,12 @@ fn played(scenario: Scenario, seed: u64, after: u64, seconds: u32) -> Report {
         started: "2026-11-29T03:12:00Z".into(),
         seconds,
         exit_status: 0,
-        verdict: judge::verdict(&ports, &findings),
+        verdict: judge::verdict(&ports, &findings, &[]),
         ports,
         rails,
         findings,
+        events: Vec::new(),
+        further_events: 0,
         explanations: judge::explanations(&windows),
         baseline: None,
     }
@@ -227,8 +235,68 @@ fn what_cannot_be_measured_is_not_zero() {
         ..PortReport::default()
     };
     assert_eq!(
-        judge::verdict(std::slice::from_ref(&nothing), &[]),
+        judge::verdict(std::slice::from_ref(&nothing), &[], &[]),
         Verdict::NotMeasured
     );
     assert_eq!(judge::rails(&[nothing]), None);
+}
+
+#[test]
+fn what_the_detectors_find_meanwhile_is_told_with_its_times() {
+    const SPEED: u32 = 20;
+    const STORM: &str = "PFC storm rx priority 3";
+    let clock = Clock::start().faster(SPEED);
+    let setup = Setup {
+        speed: Speed::new(SPEED).unwrap(),
+        ..Setup::new(Scenario::PfcStorm, 1)
+    };
+    let host: Arc<dyn Host> = Arc::new(Simulator::with(setup, move || clock.now()));
+    let agent = agent::watch(&host, &Config::default(), clock).unwrap();
+    let mut happened = Happened::begin(agent.world().events());
+    let started = clock.wall();
+    let is_over = |happened: &Happened| {
+        let storms = happened.events.iter().filter(|event| event.event == "pfc_storm");
+        storms.filter(|event| event.ended.is_some()).count() > 0
+    };
+    // A storm of 20 s begins once a minute.
+    let limit = clock.now() + 300_000_000_000;
+    while !is_over(&happened) {
+        assert!(clock.now() < limit, "{happened:?}");
+        agent::pause(Duration::from_millis(20));
+        happened.look(agent.world().events());
+    }
+    assert_eq!(
+        judge::verdict(&played(Scenario::Healthy, 1, 30, 5).ports, &[], &happened.events),
+        Verdict::Findings
+    );
+    let report = Report {
+        started: Timestamp::from_nanosecond(started.into()).unwrap().to_string(),
+        events: happened.events,
+        further_events: 7,
+        ..played(Scenario::Healthy, 1, 30, 5)
+    };
+    let is_over = |event: &&EventRecord| event.event == "pfc_storm" && event.ended.is_some();
+    let storm = report.events.iter().find(is_over).unwrap();
+    let (began, ended) = (storm.began, storm.ended.unwrap());
+    let page = text::write(&report);
+    for line in [
+        format!(
+            "    {:>12}  mlx5_5/1       {STORM}: begins\n",
+            format!("{:+.3} s", (began - started) as f64 / 1e9)
+        ),
+        format!(
+            "    {:>12}  mlx5_5/1       {STORM}: ends after {:.3} s\n",
+            format!("{:+.3} s", (ended - started) as f64 / 1e9),
+            (ended - began) as f64 / 1e9
+        ),
+        "    and 7 further events\n".to_owned(),
+    ] {
+        assert!(page.contains(&line), "{line:?} is not in\n{page}");
+    }
+    let json = serde_json::to_value(&report).unwrap();
+    let storms = json["events"].as_array().unwrap().iter();
+    assert!(
+        storms.filter(|event| event["event"] == "pfc_storm").count() > 0,
+        "{json}"
+    );
 }

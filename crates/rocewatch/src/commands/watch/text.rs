@@ -1,6 +1,8 @@
 //! The report for people.
 
 use super::report::{PortReport, Report, Traffic, Verdict};
+use crate::report::timeline;
+use jiff::Timestamp;
 use std::fmt::Write as _;
 
 /// The text.
@@ -34,6 +36,7 @@ pub(super) fn write(report: &Report) -> String {
     }
     let verdict = match report.verdict {
         Verdict::Clean => "clean: nothing to say of any port",
+        Verdict::Findings if report.findings.is_empty() => "no finding but what happened:",
         Verdict::Findings => "findings:",
         Verdict::NotMeasured => "no port's traffic could be measured: `rocewatch ports` tells why",
     };
@@ -42,6 +45,7 @@ pub(super) fn write(report: &Report) -> String {
         let device = finding.device.as_deref().unwrap_or("node");
         let _ = writeln!(out, "    {device:<10} {}", finding.says);
     }
+    events(report, &mut out);
     if !report.explanations.is_empty() {
         out.push_str("\n  taken together (rocewatch doctor --explain NAME tells more):\n");
     }
@@ -69,6 +73,23 @@ pub(super) fn write(report: &Report) -> String {
         }
     }
     out
+}
+
+/// What began and ended, by the time since the command was started.
+fn events(report: &Report, out: &mut String) {
+    // A report of this program has a time.
+    let started: Option<Timestamp> = report.started.parse().ok();
+    let started = started.and_then(|time| i64::try_from(time.as_nanosecond()).ok());
+    let Some(started) = started.filter(|_| !report.events.is_empty()) else {
+        return;
+    };
+    out.push_str("\n  what happened, from the start on (docs/events.md tells more):\n");
+    for (at, what) in timeline::changes(&report.events) {
+        let _ = writeln!(out, "    {:>12}  {what}", timeline::after(started, at));
+    }
+    if report.further_events > 0 {
+        let _ = writeln!(out, "    and {} further events", report.further_events);
+    }
 }
 
 const HEADINGS: [&str; 11] = [

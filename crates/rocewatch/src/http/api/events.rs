@@ -3,6 +3,7 @@
 use super::history::Damaged;
 use crate::event::{EventRecord, rfc3339};
 use crate::incident::IncidentRecord;
+use crate::who::Holders;
 use archive::{Damage, TrackSpan};
 use serde::Serialize;
 
@@ -62,6 +63,9 @@ pub(crate) struct Incident {
     /// The ports with their settings as they were then: on the page of one incident alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     ports: Option<serde_json::Value>,
+    /// Who held queue pairs then: on the page of one incident alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holders: Option<Holders>,
     /// The rows that are kept, on the page of one incident alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<Vec<Kept>>,
@@ -91,6 +95,7 @@ impl Incident {
             events: record.events,
             earlier: record.earlier,
             ports: None,
+            holders: None,
             rows: None,
         }
     }
@@ -98,6 +103,7 @@ impl Incident {
     /// With all that is kept beside it.
     pub(crate) fn whole(mut record: IncidentRecord, tracks: &[TrackSpan]) -> Self {
         let ports = std::mem::take(&mut record.ports);
+        let holders = record.holders.take();
         let kept = |span: &TrackSpan| Kept {
             device: span.track.device.clone(),
             port: span.track.port.number,
@@ -108,6 +114,7 @@ impl Incident {
         };
         Self {
             ports: Some(ports),
+            holders,
             rows: Some(tracks.iter().map(kept).collect()),
             ..Self::summary(record)
         }

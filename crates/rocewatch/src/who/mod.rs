@@ -1,15 +1,23 @@
 //! Who is on each device: queue pairs by process, container and pod, for people, for programs and for incidents.
 
+mod asking;
+mod holders;
+
+pub(crate) use asking::Asking;
+pub(crate) use holders::Holders;
+
 use model::{Host, Owner, Place, Port, QueuePair, QueuePairs, Why};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// Digits of a container's identity that people know it by.
 const SHORT: usize = 12;
+
+/// What a device answers, or why it does not.
+pub(crate) type Answer = Result<QueuePairs, Why>;
 
 /// The queue pairs of one device.
 #[derive(Serialize)]
@@ -29,16 +37,23 @@ pub(crate) struct Device {
 /// One owner and what it holds.
 #[derive(Serialize)]
 struct Group {
-    owner: OwnerKind,
-    /// Of a part of the kernel.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<String>,
     #[serde(flatten)]
-    process: Option<Process>,
+    whose: Whose,
     queue_pairs: Vec<Pair>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+/// An owner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Whose {
+    owner: OwnerKind,
+    /// Of a part of the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kernel: Option<String>,
+    #[serde(flatten)]
+    process: Option<Process>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum OwnerKind {
     Process,
@@ -46,12 +61,12 @@ enum OwnerKind {
     Unseen,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Process {
     pid: u32,
     comm: Option<String>,
     container: Option<String>,
-    runtime: Option<&'static str>,
+    runtime: Option<String>,
     pod: Option<String>,
     slurm_job: Option<String>,
     /// Where it is another than that of rocewatch.
@@ -69,46 +84,39 @@ struct Pair {
     remote_address: Option<String>,
 }
 
-/// Asks about every device of `ports`, all at once; one that does not answer within `limit` is told to.
-pub(crate) fn on(host: &Arc<dyn Host>, ports: &[Arc<Port>], limit: Duration) -> Vec<Device> {
-    let mut devices: BTreeMap<&str, &Arc<Port>> = BTreeMap::new();
-    for port in ports.iter().filter(|port| port.has_rdma()) {
-        devices.entry(&port.device).or_insert(port);
-    }
-    let asked: Vec<_> = devices
-        .into_iter()
-        .map(|(device, port)| {
-            let (host, port) = (Arc::clone(host), Arc::clone(port));
-            let (answer, inbox) = channel();
-            // Nobody waits for its end: a driver may hold it for as long as it likes.
-            let ask = move || drop(answer.send(host.queue_pairs(&port)));
-            let started = std::thread::Builder::new().name("who".to_owned()).spawn(ask);
-            (device.to_owned(), started.map(|_| inbox))
-        })
-        .collect();
-    let answer = |(device, asked): (String, std::io::Result<std::sync::mpsc::Receiver<_>>)| {
-        let answer = asked
-            .map_err(|error| Why::new("thread", error.to_string()))
-            .and_then(|inbox| inbox.recv_timeout(limit).unwrap_or_else(|_| Err(silent(&device))));
-        Device::new(device, answer)
-    };
-    asked.into_iter().map(answer).collect()
+/// Queue pairs of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Alike {
+    count: u64,
+    #[serde(rename = "type")]
+    kind: String,
+    state: String,
+    /// Absent before they are bound to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    port: Option<u32>,
 }
 
-fn silent(device: &str) -> Why {
-    Why::new(
-        "ETIMEDOUT",
-        format!("{device} does not answer: its driver or firmware hangs"),
-    )
+/// Asks about every device of `ports`, all at once; one that does not answer within `limit` is told to.
+pub(crate) fn on(host: &Arc<dyn Host>, ports: &[Arc<Port>], limit: Duration) -> Vec<Device> {
+    let mut asking = Asking::default();
+    let devices = asking.ask(host, ports);
+    let answer = |device: String| {
+        let answer = asking.answer(&device, limit);
+        Device::new(
+            device.clone(),
+            answer.unwrap_or_else(|| Err(asking::silent(&device))),
+        )
+    };
+    devices.into_iter().map(answer).collect()
 }
 
 impl Device {
-    fn new(name: String, answer: Result<QueuePairs, Why>) -> Self {
+    fn new(name: String, answer: Answer) -> Self {
         match answer {
             Ok(queue_pairs) => Self {
                 name,
-                untold: queue_pairs.of.map(|of| of - queue_pairs.seen.len() as u64),
-                owners: Some(groups(queue_pairs.seen)),
+                untold: untold(&queue_pairs),
+                owners: Some(by_owner(queue_pairs.seen).map(Group::new).collect()),
                 why: None,
             },
             Err(why) => Self {
@@ -124,28 +132,53 @@ impl Device {
     pub(crate) fn write(&self, out: &mut String) {
         let _ = writeln!(out, "{}", self.name);
         for group in self.owners.iter().flatten() {
-            let _ = writeln!(out, "  {}", group.whose());
-            let _ = writeln!(out, "    {}", group.what());
+            let _ = writeln!(out, "  {}", group.whose);
+            let pairs = group.queue_pairs.iter();
+            let alike = alike(pairs.map(|pair| (pair.kind, pair.state, pair.port)));
+            let _ = writeln!(out, "    {}", words(&alike));
         }
-        let none = self.owners.as_ref().is_some_and(Vec::is_empty);
-        if none && self.untold.is_none() {
-            out.push_str("  nobody holds a queue pair\n");
-        }
-        if let Some(untold) = self.untold {
-            let _ = writeln!(out, "  {untold} more, which the kernel does not tell of");
-        }
-        if let Some(why) = &self.why {
-            let _ = writeln!(out, "  {why}");
-        }
+        let nobody = self.owners.as_ref().is_some_and(Vec::is_empty);
+        write_rest(nobody, self.untold, self.why.as_deref(), out);
         out.push('\n');
     }
 }
 
+/// What there is to say of a device behind its owners, of whom there is `nobody` or somebody.
+fn write_rest(nobody: bool, untold: Option<u64>, why: Option<&str>, out: &mut String) {
+    match untold {
+        Some(untold) => {
+            let _ = writeln!(out, "  {untold} more, which the kernel does not tell of");
+        }
+        None if nobody => out.push_str("  nobody holds a queue pair\n"),
+        None => {}
+    }
+    if let Some(why) = why {
+        let _ = writeln!(out, "  {why}");
+    }
+}
+
+/// Queue pairs that the kernel counts and does not tell of.
+fn untold(queue_pairs: &QueuePairs) -> Option<u64> {
+    queue_pairs.of.map(|of| of - queue_pairs.seen.len() as u64)
+}
+
 /// By owner: those with the most first.
-fn groups(seen: Vec<QueuePair>) -> Vec<Group> {
-    let mut by_owner: BTreeMap<Owner, Vec<Pair>> = BTreeMap::new();
+fn by_owner(seen: Vec<QueuePair>) -> impl Iterator<Item = (Owner, Vec<QueuePair>)> {
+    let mut by_owner: BTreeMap<Owner, Vec<QueuePair>> = BTreeMap::new();
     for queue_pair in seen {
-        let pair = Pair {
+        by_owner
+            .entry(queue_pair.owner.clone())
+            .or_default()
+            .push(queue_pair);
+    }
+    let mut groups: Vec<_> = by_owner.into_iter().collect();
+    groups.sort_by_key(|(_, queue_pairs)| std::cmp::Reverse(queue_pairs.len()));
+    groups.into_iter()
+}
+
+impl Group {
+    fn new((owner, queue_pairs): (Owner, Vec<QueuePair>)) -> Self {
+        let pair = |queue_pair: QueuePair| Pair {
             number: queue_pair.number,
             port: queue_pair.port,
             kind: queue_pair.kind.as_str(),
@@ -153,19 +186,16 @@ fn groups(seen: Vec<QueuePair>) -> Vec<Group> {
             remote_number: queue_pair.remote,
             remote_address: queue_pair.remote_address.map(|address| address.to_string()),
         };
-        by_owner.entry(queue_pair.owner).or_default().push(pair);
+        Self {
+            whose: Whose::new(owner),
+            queue_pairs: queue_pairs.into_iter().map(pair).collect(),
+        }
     }
-    let mut groups: Vec<_> = by_owner
-        .into_iter()
-        .map(|(owner, queue_pairs)| Group::new(owner, queue_pairs))
-        .collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.queue_pairs.len()));
-    groups
 }
 
-impl Group {
-    fn new(owner: Owner, queue_pairs: Vec<Pair>) -> Self {
-        let (kind, kernel, process) = match owner {
+impl Whose {
+    fn new(owner: Owner) -> Self {
+        let (owner, kernel, process) = match owner {
             Owner::Kernel(name) => (OwnerKind::Kernel, Some(name), None),
             Owner::Unseen => (OwnerKind::Unseen, None, None),
             Owner::Process(holder) => {
@@ -179,7 +209,7 @@ impl Group {
                     pid: holder.process,
                     comm: holder.name,
                     container,
-                    runtime,
+                    runtime: runtime.map(str::to_owned),
                     pod,
                     slurm_job: job,
                     network_namespace: holder.network_namespace,
@@ -188,49 +218,36 @@ impl Group {
             }
         };
         Self {
-            owner: kind,
+            owner,
             kernel,
             process,
-            queue_pairs,
         }
-    }
-
-    fn whose(&self) -> String {
-        if let Some(process) = &self.process {
-            return process.to_string();
-        }
-        match &self.kernel {
-            Some(name) => format!("the kernel: {name}"),
-            None => "processes that the kernel does not name: they have ended, or this program is in a PID namespace of its \
-                     own (hostPID: true shows them)"
-                .to_owned(),
-        }
-    }
-
-    /// How many of which type and state.
-    fn what(&self) -> String {
-        let mut kinds: BTreeMap<(&str, &str, Option<u32>), usize> = BTreeMap::new();
-        for pair in &self.queue_pairs {
-            *kinds.entry((pair.kind, pair.state, pair.port)).or_default() += 1;
-        }
-        let mut kinds: Vec<_> = kinds.into_iter().collect();
-        kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let words = kinds.iter().map(|((kind, state, port), count)| {
-            let port = port.map_or("no port yet".to_owned(), |port| format!("port {port}"));
-            format!("{count} {kind} {state} on {port}")
-        });
-        words.collect::<Vec<_>>().join(", ")
     }
 }
 
-impl std::fmt::Display for Process {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let comm = self.comm.as_deref().unwrap_or("(ended)");
-        write!(f, "{comm} (process {})", self.pid)?;
+impl fmt::Display for Whose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.process, &self.kernel) {
+            (Some(process), _) => process.fmt(f),
+            (None, Some(name)) => write!(f, "the kernel: {name}"),
+            (None, None) => f.write_str(
+                "processes that the kernel does not name: they have ended, or this program is in a PID namespace of its \
+                 own (hostPID: true shows them)",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.comm {
+            Some(comm) => write!(f, "{comm} (process {})", self.pid)?,
+            None => write!(f, "process {}, which has ended or is hidden in /proc", self.pid)?,
+        }
         if let Some(container) = &self.container {
             let short = container.get(..SHORT).unwrap_or(container);
             write!(f, "  container {short}")?;
-            if let Some(runtime) = self.runtime {
+            if let Some(runtime) = &self.runtime {
                 write!(f, " ({runtime})")?;
             }
         }
@@ -245,12 +262,43 @@ impl std::fmt::Display for Process {
     }
 }
 
+/// How many of which type and state, the most first.
+fn alike<'a>(pairs: impl Iterator<Item = (&'a str, &'a str, Option<u32>)>) -> Vec<Alike> {
+    let mut kinds: BTreeMap<_, u64> = BTreeMap::new();
+    for kind in pairs {
+        *kinds.entry(kind).or_default() += 1;
+    }
+    let alike = |((kind, state, port), count): ((&str, &str, _), _)| Alike {
+        count,
+        kind: kind.to_owned(),
+        state: state.to_owned(),
+        port,
+    };
+    let mut alike: Vec<_> = kinds.into_iter().map(alike).collect();
+    alike.sort_by_key(|alike| std::cmp::Reverse(alike.count));
+    alike
+}
+
+fn words(alike: &[Alike]) -> String {
+    let words = |alike: &Alike| {
+        let Alike {
+            count,
+            kind,
+            state,
+            port,
+        } = alike;
+        let port = port.map_or("no port yet".to_owned(), |port| format!("port {port}"));
+        format!("{count} {kind} {state} on {port}")
+    };
+    alike.iter().map(words).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use model::{Holder, QueuePairKind, QueuePairState};
 
-    fn queue_pair(number: u32, kind: u8, owner: Owner) -> QueuePair {
+    pub(super) fn queue_pair(number: u32, kind: u8, owner: Owner) -> QueuePair {
         QueuePair {
             number,
             port: Some(1),
@@ -262,7 +310,7 @@ mod tests {
         }
     }
 
-    fn trainer() -> Owner {
+    pub(super) fn trainer() -> Owner {
         Owner::Process(Holder {
             process: 4711,
             name: Some("python3".into()),
@@ -313,7 +361,7 @@ mlx5_0
         let (text, json) = told(Ok(QueuePairs::default()));
         assert!(text.contains("nobody holds a queue pair"), "{text}");
         assert_eq!(json["owners"], serde_json::json!([]));
-        let (text, json) = told(Err(silent("mlx5_0")));
+        let (text, json) = told(Err(asking::silent("mlx5_0")));
         assert!(
             text.contains("does not answer") && !text.contains("nobody"),
             "{text}"
