@@ -141,12 +141,13 @@ fn promtool_finds_nothing_but_what_the_contract_sets() {
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
 }
 
+const QP_COUNTERS_OFF: &str = "queue pairs are asked about only where sampling.qp_counters says so";
 const NOTHING_SENT: &str = "no receiver of events or metrics is configured";
 const NO_WEB_CONFIG: &str = "neither TLS nor passwords were asked for";
 const NO_STATE: &str = "without --state there is no archive";
 
 /// Families that the simulated mlx5 server does not show, and why.
-const NOT_IN_THE_DEMO: [(&str, &str); 37] = [
+const NOT_IN_THE_DEMO: [(&str, &str); 39] = [
     ("doctor_finding", "the simulated server is set up as it should be"),
     ("pfc_xoff_frames", "mlx5 does not count XOFF apart"),
     ("pfc_xon_frames", "mlx5 does not count XON apart"),
@@ -180,6 +181,8 @@ const NOT_IN_THE_DEMO: [(&str, &str); 37] = [
     ("module_tx_bias_amperes", "modules are read only where asked for"),
     ("optical_power_watts", "modules are read only where asked for"),
     ("rdma_async_events", "libibverbs is used only where asked for"),
+    ("qp_counter", QP_COUNTERS_OFF),
+    ("qp_gauge", QP_COUNTERS_OFF),
     ("web_config_reloads", NO_WEB_CONFIG),
     ("tls_refused", NO_WEB_CONFIG),
     ("push_sent", NOTHING_SENT),

@@ -34,6 +34,8 @@ mod names;
 mod namespaces;
 #[path = "guest/optional.rs"]
 mod optional;
+#[path = "guest/queue_pairs.rs"]
+mod queue_pairs;
 #[path = "guest/scraper.rs"]
 mod scraper;
 #[path = "guest/signals.rs"]

@@ -2,9 +2,9 @@
 
 use crate::time::Span;
 use catalog::{Kind, Width};
+use model::delta::{self, Delta};
 use model::{ABSENT, Schema};
 use ring::Window;
-use signals::delta::{self, Delta};
 
 const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = 1_000_000;

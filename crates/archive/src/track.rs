@@ -1,7 +1,6 @@
 //! Definitions of tracks: whose counters, read where, and the names of the columns.
 
 use crate::bytes::{Input, Malformed, put_bytes, put_count, put_varint};
-use catalog::Kind;
 use model::{DeviceId, Port, PortId, Schema, SourceKind};
 use std::sync::Arc;
 
@@ -49,7 +48,7 @@ impl Track {
                 Column {
                     name: Arc::clone(&column.name),
                     unit: entry.map_or_else(String::new, |entry| entry.unit.as_str().to_owned()),
-                    counts: entry.is_none_or(|entry| entry.kind == Kind::Counter),
+                    counts: column.counts,
                 }
             })
             .collect();

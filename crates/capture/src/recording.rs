@@ -68,7 +68,8 @@ impl Place {
             | SourceKind::DeviceCounters
             | SourceKind::PortCounters
             | SourceKind::Hwmon
-            | SourceKind::Verbs => {
+            | SourceKind::Verbs
+            | SourceKind::QpCounters => {
                 format!("rdma/{}/{}", port.device, port.id.number)
             }
             SourceKind::Ethtool

@@ -1,7 +1,6 @@
 //! A host that says what a capture holds.
 
 use crate::{Answer, Place, Reading, Recording};
-use catalog::Kind;
 use model::{ABSENT, Changes, Host, Opened, Port, Read, Schema, Setup, Source, SourceKind, Why};
 use std::sync::Arc;
 use std::time::Duration;
@@ -197,19 +196,13 @@ impl Source for Player {
             let span = b.after - a.after;
             let part = elapsed - a.after;
             for (at, cell) in row.iter_mut().enumerate() {
-                if counts(&self.schema, at) {
+                if self.schema.columns[at].counts {
                     *cell = on(earlier[at], later[at], part, span).unwrap_or(*cell);
                 }
             }
         }
         Read::Row
     }
-}
-
-fn counts(schema: &Schema, at: usize) -> bool {
-    schema.columns[at]
-        .meaning
-        .is_none_or(|meaning| meaning.entry.kind == Kind::Counter)
 }
 
 /// Where a counter is that went from `earlier` to `later` in `span`, after `part`; `None` if it did not simply grow.

@@ -53,6 +53,8 @@ pub(crate) struct Counter {
     #[serde(default)]
     pub(crate) without_firmware: bool,
     #[serde(default)]
+    pub(crate) port_alone: bool,
+    #[serde(default)]
     pub(crate) rank: u8,
     #[serde(default)]
     pub(crate) summed: bool,

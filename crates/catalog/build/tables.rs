@@ -88,6 +88,7 @@ fn write_entry(code: &mut String, file: &str, counter: &Counter) {
         all_ones_is_missing,
         optional,
         without_firmware,
+        port_alone,
         rank,
         summed,
         ..
@@ -106,7 +107,7 @@ fn write_entry(code: &mut String, file: &str, counter: &Counter) {
         code,
         "            Entry {{ name: {name:?}, source: SourceKind::{}, signal: Signal::{}, per: Per::{}, direction: {direction}, \
          unit: Unit::{}, kind: Kind::{}, width: Width {{ bits: {width}, extended: {extended}, saturates: {saturates}, \
-         all_ones_is_missing: {all_ones_is_missing} }}, optional: {optional}, without_firmware: {without_firmware}, rank: {rank}, summed: {summed}, \
+         all_ones_is_missing: {all_ones_is_missing} }}, optional: {optional}, without_firmware: {without_firmware}, port_alone: {port_alone}, rank: {rank}, summed: {summed}, \
          meaning: {meaning:?}, notes: {notes:?}, reset: {reset:?}, since: {since:?}, privilege: {privilege:?}, cite: {cite:?} }},",
         camel(&counter.source),
         camel(&counter.signal),

@@ -96,6 +96,7 @@ impl Width {
 
 /// What the catalogue knows of one counter, or of one pattern of counters.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own, as the files of the catalogue have it
 pub struct Entry {
     /// Literal name, or a pattern with `{prio}`, `{tc}`, `{q}`, `{lane}` or `{dscp}`.
     pub name: &'static str,
@@ -117,6 +118,9 @@ pub struct Entry {
     pub optional: bool,
     /// Comes from memory that the NIC or the driver writes: it moves on when the firmware no longer answers.
     pub without_firmware: bool,
+    /// The firmware keeps it for the port alone. Where queue pairs are counted apart the driver gives it for them all the same,
+    /// as 0 whatever happens.
+    pub port_alone: bool,
     /// Of several ways to one signal of a port the lowest rank present is used.
     pub rank: u8,
     /// Counters of one rank that are parts of the signal and are added up.

@@ -25,11 +25,14 @@ pub enum SourceKind {
     Module,
     /// Asynchronous events of the RDMA device, by libibverbs. Needs write access to the device's uverbs file.
     Verbs,
+    /// Counters that queue pairs have of their own, by RDMA netlink `STAT_GET` of queue pairs. Only where an administrator has
+    /// the kernel bind them; one firmware command for each group of queue pairs that are counted together.
+    QpCounters,
 }
 
 impl SourceKind {
     /// Every source, in the order in which they are shown.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Ethtool,
         Self::HwCounters,
         Self::DeviceCounters,
@@ -40,6 +43,7 @@ impl SourceKind {
         Self::Hwmon,
         Self::Module,
         Self::Verbs,
+        Self::QpCounters,
     ];
 
     /// The name that labels, the API and the configuration use.
@@ -56,6 +60,7 @@ impl SourceKind {
             Self::Hwmon => "hwmon",
             Self::Module => "module",
             Self::Verbs => "verbs",
+            Self::QpCounters => "qp_counters",
         }
     }
 }

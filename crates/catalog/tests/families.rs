@@ -72,6 +72,12 @@ fn the_contract_is_kept() {
         ("hw_counter", Counter, &["counter"]),
         ("ethtool_counter", Counter, &["counter"]),
         ("port_counter", Counter, &["counter"]),
+        (
+            "qp_counter",
+            Counter,
+            &["comm", "pid", "qp_type", "cntn", "counter"],
+        ),
+        ("qp_gauge", Gauge, &["comm", "pid", "qp_type", "cntn", "counter"]),
         ("events", Counter, &["event", "severity", "direction", "priority"]),
         (
             "event_active",

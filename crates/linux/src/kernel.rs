@@ -172,6 +172,7 @@ impl Host for Kernel {
             (SourceKind::Hwmon, _) => hwmon::open(context, port),
             (SourceKind::Module, None) => module::open(context, port),
             (SourceKind::Verbs, _) => verbs::open(context, port),
+            (SourceKind::QpCounters, _) => rdma::open_qp_counters(context, &self.procfs, port),
         }
     }
 

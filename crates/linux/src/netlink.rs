@@ -299,6 +299,21 @@ impl Socket {
         request: &mut Request,
         mut each: impl FnMut(Message<'_>),
     ) -> Result<(), Errno> {
+        self.dump_while(request, |message| {
+            each(message);
+            Ok(())
+        })
+    }
+
+    /// The same until `each` has had enough. The kernel then is in the middle of its dump, and the socket of no more use.
+    ///
+    /// # Errors
+    /// As for [`Self::ask`], and what `each` says.
+    pub(crate) fn dump_while(
+        &mut self,
+        request: &mut Request,
+        mut each: impl FnMut(Message<'_>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
         self.send(request)?;
         loop {
             let length = self.receive()?;
@@ -309,7 +324,7 @@ impl Socket {
                 if message.kind == NLMSG_DONE {
                     return Ok(());
                 }
-                each(message);
+                each(message)?;
             }
         }
     }

@@ -70,6 +70,14 @@ impl Processes {
         Some(String::from_utf8_lossy(&content).trim_end().to_owned())
     }
 
+    /// The process that a thread is of: `Tgid` of its status.
+    pub(crate) fn of_thread(&self, thread: u32) -> Option<u32> {
+        let content = self.read(&format!("{thread}/status")).ok()?;
+        let text = String::from_utf8_lossy(&content);
+        let line = text.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+        line.trim().parse().ok()
+    }
+
     /// The text of a process's `cgroup`.
     pub(crate) fn cgroup(&self, process: u32) -> Option<String> {
         let content = self.read(&format!("{process}/cgroup")).ok()?;
@@ -221,6 +229,10 @@ rail0\t0000010A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0
                 .is_some_and(|name| !name.is_empty() && name.len() < 16)
         );
         assert!(processes.network_namespace("self").is_some());
+        // A test runs on a thread of its own.
+        let thread = std::fs::read_link("/proc/thread-self").expect("procfs is mounted");
+        let thread = thread.file_name().and_then(|name| name.to_str()?.parse().ok());
+        assert_eq!(thread.and_then(|thread| processes.of_thread(thread)), Some(own));
         let why = processes.environment(0).expect_err("there is no process 0");
         assert_eq!(
             (why.reason, why.detail.contains("/proc/0/environ")),

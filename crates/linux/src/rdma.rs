@@ -7,7 +7,9 @@ mod files;
 pub mod fuzzing;
 #[cfg(test)]
 mod guest;
+mod ledger;
 mod optional;
+mod qp_counters;
 mod queue_pairs;
 pub(crate) mod resources;
 mod stat;
@@ -18,9 +20,11 @@ use catalog::Signal;
 use files::{Files, Kept};
 use model::{Column, Opened, Port, Read, Schema, Source, SourceKind, Why};
 use optional::SwitchedOn;
+use qp_counters::QpCounters;
 use queue_pairs::QueuePairs;
 use rustix::io::Errno;
 use stat::Stat;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,6 +94,25 @@ pub(crate) fn open_device_counters(ctx: &Context, port: &Port) -> Opened {
         rest: REST,
     };
     opened(Files::open(&ctx.tree, &directory, &kept, |_| true))
+}
+
+/// Opens the counters that queue pairs of a port have of their own.
+pub(crate) fn open_qp_counters(ctx: &Context, procfs: &Path, port: &Port) -> Opened {
+    if let Some(why) = without_rdma(&ctx.tree, port) {
+        return Opened::NotApplicable(why);
+    }
+    let Some(index) = port.rdma_index else {
+        let detail = "queue pairs are told of by the running kernel only";
+        return Opened::NotApplicable(Why::new("not_on_this_tree", detail));
+    };
+    match QpCounters::open(port, index, procfs) {
+        Ok(source) => active(source),
+        // Before 5.3, and while the device goes.
+        Err(why) if matches!(why.reason, "EINVAL" | "EOPNOTSUPP" | "EPROTONOSUPPORT") => {
+            Opened::NotApplicable(why)
+        }
+        Err(why) => Opened::Failed(why),
+    }
 }
 
 /// Opens `counters`, InfiniBand's performance management. Each file is a firmware command on mlx5, so of a running

@@ -1,7 +1,7 @@
 //! What the columns of a row are.
 
-use crate::{PortId, SourceKind};
-use catalog::{Index, Meaning, Signal};
+use crate::{PortId, QpColumn, SourceKind};
+use catalog::{Index, Kind, Meaning, Signal};
 use std::sync::Arc;
 
 /// The cell of a counter that could not be read while others of the row could. No counter reaches it: hardware counts
@@ -26,6 +26,9 @@ pub struct Column {
     pub name: Arc<str>,
     /// What it means, if the catalogue knows.
     pub meaning: Option<Meaning>,
+    /// It only grows, but for beginning anew; otherwise it is a reading. What the catalogue does not know is taken for a
+    /// counter, as nearly all of them are.
+    pub counts: bool,
 }
 
 impl Schema {
@@ -41,7 +44,15 @@ impl Schema {
             .map(|name| {
                 let name = name.into();
                 let meaning = catalog::meaning(driver, source, &name);
-                Column { name, meaning }
+                let counts = match source {
+                    SourceKind::QpCounters => !QpColumn::parse(&name).is_reading(),
+                    _ => meaning.is_none_or(|meaning| meaning.entry.kind == Kind::Counter),
+                };
+                Column {
+                    name,
+                    meaning,
+                    counts,
+                }
             })
             .collect();
         Self {

@@ -60,6 +60,8 @@ pub struct Quality {
 pub struct PortSignals {
     options: Options,
     tracks: [Option<Track>; SourceKind::ALL.len()],
+    /// Those of the device before it was registered anew.
+    former: [Option<Track>; SourceKind::ALL.len()],
     settled: bool,
     /// Which source serves a signal, at every index: which priorities have PFC changes, and with them what a source has.
     chosen: BTreeMap<Signal, SourceKind>,
@@ -82,6 +84,7 @@ impl PortSignals {
         Self {
             options,
             tracks: Default::default(),
+            former: Default::default(),
             settled: false,
             chosen: BTreeMap::new(),
             slots: Vec::new(),
@@ -95,11 +98,27 @@ impl PortSignals {
         }
     }
 
+    /// An engine for the same port after its device went and came back. It knows nothing of the new one, but what the old one's
+    /// counters read last: one that then reads less has begun anew.
+    #[must_use]
+    pub fn again(self) -> Self {
+        let mut former = self.tracks;
+        for (track, before) in former.iter_mut().zip(self.former) {
+            *track = track.take().or(before);
+            track.iter_mut().for_each(Track::end);
+        }
+        Self {
+            former,
+            quality: self.quality,
+            ..Self::new(self.options)
+        }
+    }
+
     /// A source has a new track. Counters with a name that its former track had carry on.
     pub fn open(&mut self, schema: Arc<Schema>) {
-        let source = schema.source;
-        let track = &mut self.tracks[source as usize];
-        *track = Some(Track::open(schema, track.as_ref()));
+        let source = schema.source as usize;
+        let former = self.tracks[source].take().or_else(|| self.former[source].take());
+        self.tracks[source] = Some(Track::open(schema, former.as_ref()));
         self.lay_out();
     }
 

@@ -4,8 +4,8 @@
 //! firmware may hang behind a cache. What proves it is a counter that moved with nearly every sample, and now has not
 //! for minutes, while the port's traffic goes on by the word of somebody else.
 
-use catalog::{Kind, Signal};
-use model::{ABSENT, Column};
+use catalog::Signal;
+use model::{ABSENT, Column, Schema, SourceKind};
 
 /// A counter that has moved in so many samples moves with the traffic.
 const LIVELY: u8 = 100;
@@ -35,15 +35,18 @@ pub(crate) struct Stillness {
 }
 
 impl Stillness {
-    pub(crate) fn of(columns: &[Column]) -> Self {
+    pub(crate) fn of(schema: &Schema) -> Self {
+        // The queue pairs of one process may rest while others carry the port's traffic.
+        let all_traffic = schema.source != SourceKind::QpCounters;
         let counts = |column: &Column| {
-            column
+            let firmware = column
                 .meaning
-                .is_none_or(|meaning| meaning.entry.kind == Kind::Counter && !meaning.entry.without_firmware)
+                .is_none_or(|meaning| !meaning.entry.without_firmware);
+            all_traffic && column.counts && firmware
         };
         Self {
-            moves: vec![0; columns.len()].into(),
-            counts: columns.iter().map(counts).collect(),
+            moves: vec![0; schema.columns.len()].into(),
+            counts: schema.columns.iter().map(counts).collect(),
             since: None,
             packets: 0,
             frozen: false,

@@ -1,8 +1,8 @@
 //! The totals of one track: every counter with its wraps resolved.
 
-use crate::delta::{self, Delta};
 use crate::stillness::{PACKETS, Stillness};
-use catalog::{Kind, Width};
+use catalog::Width;
+use model::delta::{self, Delta};
 use model::{ABSENT, Schema};
 use ring::Window;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ pub(crate) struct Track {
 }
 
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // two say what it is, two what has happened to it
 struct Column {
     width: Width,
     /// Only counters have steps; a gauge is what it reads.
@@ -35,6 +36,8 @@ struct Column {
     total: u64,
     /// The newest row saw it begin anew, so that no rate may span that row.
     reset: bool,
+    /// The last value is that of the device before it was registered anew.
+    former: bool,
 }
 
 impl Track {
@@ -54,7 +57,7 @@ impl Track {
             .iter()
             .find_map(|column| column.meaning.map(|meaning| refresh_of(&meaning)));
         let raw = vec![ABSENT; schema.columns.len()].into();
-        let stillness = Stillness::of(&schema.columns);
+        let stillness = Stillness::of(&schema);
         let packets = schema.columns.iter().enumerate().filter_map(|(at, column)| {
             let entry = column.meaning?.entry;
             PACKETS
@@ -71,6 +74,11 @@ impl Track {
             stillness,
             packets,
         }
+    }
+
+    /// The device has gone: what follows is another's, or the same one's after a fresh start.
+    pub(crate) fn end(&mut self) {
+        self.columns.iter_mut().for_each(|column| column.former = true);
     }
 
     fn column(&self, name: &str) -> Option<Column> {
@@ -166,12 +174,13 @@ impl Column {
         let entry = column.meaning.map(|meaning| meaning.entry);
         Self {
             width: entry.map_or(Width::FULL, |entry| entry.width),
-            counts: entry.is_none_or(|entry| entry.kind == Kind::Counter),
+            counts: column.counts,
             summed: entry.is_some_and(|entry| entry.summed),
             previous: ABSENT,
             read_at: 0,
             total: ABSENT,
             reset: false,
+            former: false,
         }
     }
 
@@ -195,14 +204,15 @@ impl Column {
             self.total = value;
         } else {
             let width = Width {
-                extended: self.width.extended || began_anew,
+                // So is a counter that reads less on a device that came anew: it has not wrapped.
+                extended: self.width.extended || began_anew || self.former,
                 ..self.width
             };
             match delta::step(self.previous, value, width, now.saturating_sub(self.read_at)) {
                 Delta::Grew(grew) => self.total = self.total.wrapping_add(grew),
                 Delta::Saturated => self.total = value,
                 Delta::Reset => {
-                    self.total = if self.summed {
+                    self.total = if self.summed && !self.former {
                         // A sum that fell because one part of it began anew would look as if all had.
                         self.total.wrapping_add(value)
                     } else {
@@ -214,6 +224,7 @@ impl Column {
             }
         }
         (self.previous, self.read_at) = (value, now);
+        self.former = false;
         self.reset
     }
 }

@@ -477,3 +477,38 @@ fn a_full_counter_has_no_value_and_is_named() {
     assert_eq!(total(&port, Signal::LinkSymbolErrors, None), None);
     assert_eq!(total(&port, Signal::LinkDownEvents, None), Some(7));
 }
+
+#[test]
+fn a_device_that_comes_back_with_smaller_counters_has_begun_anew() {
+    let names: &[&str] = &["out_of_sequence", "np_cnp_sent"];
+    let mut before = port("mlx5_core", &[(SourceKind::HwCounters, names)]);
+    before.row(SourceKind::HwCounters, at(0), &[1000, 50]);
+    before.row(SourceKind::HwCounters, at(100), &[3, 60]);
+    assert_eq!(before.quality().resets, 1);
+
+    let mut after = before.again();
+    assert_eq!(after.quality().resets, 1);
+    after.settle();
+    assert_eq!(after.slots(), [], "nothing is known of the new device");
+    after.open(schema("mlx5_core", SourceKind::HwCounters, names));
+    let cnps = |port: &PortSignals| total(port, Signal::CnpTx, None);
+    assert_eq!(cnps(&after), None, "what the old one read is no value of the new");
+    after.row(SourceKind::HwCounters, at(300), &[5, 2]);
+    assert_eq!(after.quality().resets, 2, "one counter fell, the other did not");
+    assert_eq!(cnps(&after), Some(2));
+
+    // Of 32 bits, and in the upper half before: on another device that is no wrap.
+    after.row(SourceKind::HwCounters, at(400), &[u64::from(u32::MAX), 2]);
+    let mut after = after.again();
+    after.open(schema("mlx5_core", SourceKind::HwCounters, names));
+    after.settle();
+    after.row(SourceKind::HwCounters, at(9_000), &[1, 2]);
+    assert_eq!(after.quality().resets, 3);
+
+    // It goes again before anything was read of it, and comes back.
+    let mut again = after.again().again();
+    again.open(schema("mlx5_core", SourceKind::HwCounters, names));
+    again.settle();
+    again.row(SourceKind::HwCounters, at(9_500), &[0, 2]);
+    assert_eq!(again.quality().resets, 4);
+}

@@ -1,6 +1,6 @@
 //! Counters and devices as RDMA netlink tells of them.
 
-use linux::fuzzing::rdma::{counters, device, fill, place, queue_pairs, schema};
+use linux::fuzzing::rdma::{bound, counters, device, fill, place, queue_pairs, schema};
 
 /// A row is filled exactly if the answer has the counters of the schema in their order, and then with their values.
 ///
@@ -13,6 +13,9 @@ pub fn check(input: &[u8]) {
     for answer in [first, later] {
         assert!(device(answer).is_none_or(|(name, _)| name.len() < answer.len()));
         for number in queue_pairs(answer) {
+            assert!(answer.windows(4).any(|four| four == number.to_ne_bytes()));
+        }
+        for (number, _) in bound(answer) {
             assert!(answer.windows(4).any(|four| four == number.to_ne_bytes()));
         }
         let place = place(&String::from_utf8_lossy(answer));

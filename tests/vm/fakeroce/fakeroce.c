@@ -46,12 +46,14 @@
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pma.h>
+#include <rdma/rdma_counter.h>
 
 #define FR_DRIVER	"mlx5_core"
 #define FR_MAX		64
 #define FR_PRIOS	8
 #define FR_WRITE_MAX	(256 * 1024)
 #define FR_STALL_MAX	600000		/* ms */
+#define FR_QSETS	64
 
 /* A ConnectX-7 as its driver presents it */
 #define FR_FW_MAJOR	28
@@ -277,7 +279,7 @@ enum fr_call {
 	C_STATS, C_SSET, C_STRINGS, C_DRVINFO, C_LINK_SETTINGS, C_EXT_STATE,
 	C_PAUSE, C_PAUSE_STATS, C_FEC, C_FEC_STATS, C_GROUP_STATS, C_CHANNELS,
 	C_TUNABLE, C_STATS64, C_DCB_PFC, C_DCB_ETS, C_DCB_DCBX, C_DCB_BUFFER,
-	C_DCB_SET, C_HW_STATS, C_PMA, C_QUERY_PORT, C_NR
+	C_DCB_SET, C_HW_STATS, C_PMA, C_QUERY_PORT, C_QP_STATS, C_NR
 };
 
 static const char * const fr_call_name[C_NR] = {
@@ -285,7 +287,7 @@ static const char * const fr_call_name[C_NR] = {
 	"link_settings", "ext_state", "pause", "pause_stats", "fec",
 	"fec_stats", "group_stats", "channels", "tunable", "stats64",
 	"dcb_pfc", "dcb_ets", "dcb_dcbx", "dcb_buffer", "dcb_set", "hw_stats",
-	"pma", "query_port",
+	"pma", "query_port", "qp_stats",
 };
 
 #define FR_NO_PEER	0x100	/* no switch announces PFC by LLDP */
@@ -370,6 +372,12 @@ struct fr_nic {
 	u64 freeze_eth, freeze_hw;	/* ns, 0: not frozen */
 	u64 dcb_requests[FR_PRIOS];	/* as of the last ethtool statistics */
 	u64 dcb_indications[FR_PRIOS];
+	DECLARE_BITMAP(qset_used, FR_QSETS);
+	u64 qset[FR_QSETS][FR_HW_Q];	/* Q counters that queue pairs are bound to; [0] is none */
+
+	/* fr_nics_lock */
+	struct list_head qps;
+	u32 next_qp;			/* number of the queue pair that is being made */
 
 	/* rtnl */
 	u32 fec;
@@ -382,6 +390,18 @@ struct fr_ibdev {
 	struct ib_device ibdev;		/* first: the core frees the whole */
 	struct fr_nic *nic;
 };
+
+struct fr_qp {
+	struct ib_qp qp;		/* first: the core frees the whole */
+	struct list_head list;
+	u32 number;
+	enum ib_qp_state state;
+};
+
+static struct fr_qp *to_frqp(struct ib_qp *qp)
+{
+	return container_of(qp, struct fr_qp, qp);
+}
 
 static struct fr_nic *fr_nics[FR_MAX];
 static DECLARE_BITMAP(fr_taken, FR_MAX);	/* present, coming or going */
@@ -1160,6 +1180,7 @@ static int fr_query_device(struct ib_device *d, struct ib_device_attr *a, struct
 	a->max_mr = 1 << 24;
 	a->max_qp_wr = 1 << 15;
 	a->max_cqe = 1 << 22;
+	a->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	a->max_pkeys = 1;
 	return 0;
 }
@@ -1325,6 +1346,103 @@ static int fr_modify_hw_stat(struct ib_device *d, u32 port, unsigned int index, 
 	return 0;
 }
 
+/*
+ * Queue pairs, and counters of their own. A line of /proc/fakeroce makes a queue
+ * pair for the process that writes it, as that process would by uverbs; only
+ * that it does not end with the process. It carries nothing.
+ *
+ * As on mlx5, a counter that queue pairs are bound to is a set of Q counters:
+ * the first queue pair takes the lowest set that is free, with all at zero, and
+ * what was counted stays in the set when a queue pair leaves it. It is told with
+ * the names of all the port's counters (the core reads its values by the port's
+ * index); those that are no Q counters stay at zero.
+ */
+static int fr_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *a, struct ib_udata *u)
+{
+	qp->qp_num = to_frqp(qp)->number = nic_of_ib(qp->device)->next_qp;
+	return 0;
+}
+
+static int fr_modify_qp(struct ib_qp *qp, struct ib_qp_attr *a, int mask, struct ib_udata *u)
+{
+	if (mask & IB_QP_STATE)
+		to_frqp(qp)->state = a->qp_state;
+	return 0;
+}
+
+static int fr_query_qp(struct ib_qp *qp, struct ib_qp_attr *a, int mask, struct ib_qp_init_attr *i)
+{
+	memset(a, 0, sizeof(*a));
+	memset(i, 0, sizeof(*i));
+	a->qp_state = to_frqp(qp)->state;
+	return 0;
+}
+
+static int fr_destroy_qp(struct ib_qp *qp, struct ib_udata *u)
+{
+	return 0;
+}
+
+static int fr_counter_bind_qp(struct rdma_counter *counter, struct ib_qp *qp)
+{
+	struct fr_nic *n = nic_of_ib(qp->device);
+	int id, err = 0;
+
+	spin_lock_bh(&fr_lock);
+	if (!counter->id) {
+		id = find_next_zero_bit(n->qset_used, FR_QSETS, 1);
+		if (id < FR_QSETS) {
+			set_bit(id, n->qset_used);
+			memset(n->qset[id], 0, sizeof(n->qset[id]));
+			counter->id = id;
+		} else {
+			err = -ENOSPC;
+		}
+	}
+	if (!err)
+		qp->counter = counter;
+	spin_unlock_bh(&fr_lock);
+	return err;
+}
+
+static int fr_counter_unbind_qp(struct ib_qp *qp)
+{
+	spin_lock_bh(&fr_lock);
+	qp->counter = NULL;
+	spin_unlock_bh(&fr_lock);
+	return 0;
+}
+
+static int fr_counter_dealloc(struct rdma_counter *counter)
+{
+	struct fr_nic *n = nic_of_ib(counter->device);
+
+	spin_lock_bh(&fr_lock);
+	clear_bit(counter->id, n->qset_used);
+	spin_unlock_bh(&fr_lock);
+	return 0;
+}
+
+static struct rdma_hw_stats *fr_counter_alloc_stats(struct rdma_counter *counter)
+{
+	return fr_alloc_hw_stats(counter->device, counter->port);
+}
+
+static int fr_counter_update_stats(struct rdma_counter *counter)
+{
+	struct fr_nic *n = nic_of_ib(counter->device);
+	int i, err;
+
+	called(n, C_QP_STATS);
+	stall_hw(n);
+	spin_lock_bh(&fr_lock);
+	err = failing(n, F_HW);
+	for (i = 0; !err && i < FR_HW_Q; i++)
+		counter->stats->value[i] = n->q32 ? (u32)n->qset[counter->id][i] : n->qset[counter->id][i];
+	spin_unlock_bh(&fr_lock);
+	return err;
+}
+
 static u64 fr_clip(u64 v, u64 max)
 {
 	return v > max ? max : v;
@@ -1457,9 +1575,19 @@ static const struct ib_device_ops fr_ib_ops = {
 	.alloc_hw_port_stats	= fr_alloc_hw_stats,
 	.get_hw_stats		= fr_get_hw_stats,
 	.modify_hw_stat		= fr_modify_hw_stat,
+	.create_qp		= fr_create_qp,
+	.modify_qp		= fr_modify_qp,
+	.query_qp		= fr_query_qp,
+	.destroy_qp		= fr_destroy_qp,
+	.counter_bind_qp	= fr_counter_bind_qp,
+	.counter_unbind_qp	= fr_counter_unbind_qp,
+	.counter_dealloc	= fr_counter_dealloc,
+	.counter_alloc_stats	= fr_counter_alloc_stats,
+	.counter_update_stats	= fr_counter_update_stats,
 	.process_mad		= fr_process_mad,
 	.size_ib_ucontext	= sizeof(struct ib_ucontext),
 	.size_ib_pd		= sizeof(struct ib_pd),
+	INIT_RDMA_OBJ_SIZE(ib_qp, fr_qp, qp),
 };
 
 static struct ib_device *fr_ib_add(struct fr_nic *n)
@@ -1489,6 +1617,93 @@ static struct ib_device *fr_ib_add(struct fr_nic *n)
 	return &f->ibdev;
 }
 
+/* Exported for ib_uverbs, and declared in the core's own header only (drivers/infiniband/core/core_priv.h) */
+struct ib_qp *ib_create_qp_user(struct ib_device *dev, struct ib_pd *pd,
+				struct ib_qp_init_attr *attr, struct ib_udata *udata,
+				struct ib_uqp_object *uobj, const char *caller);
+
+/* The queue pairs that lines of /proc/fakeroce made. fr_nics_lock is held. */
+
+static struct fr_qp *qp_find(struct fr_nic *n, u32 number)
+{
+	struct fr_qp *q;
+
+	list_for_each_entry(q, &n->qps, list)
+		if (q->number == number)
+			return q;
+	return NULL;
+}
+
+static void qp_unmake(struct fr_qp *q)
+{
+	struct ib_pd *pd = q->qp.pd;
+
+	list_del(&q->list);
+	ib_destroy_qp(&q->qp);
+	ib_dealloc_pd(pd);
+}
+
+static int qp_make(struct fr_nic *n, u32 number, const char *type)
+{
+	struct ib_qp_init_attr init = { .cap = { .max_send_wr = 1, .max_recv_wr = 1 } };
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT, .port_num = 1 };
+	/* that it is there makes the queue pair the process's and not the kernel's */
+	struct ib_udata user = {};
+	struct ib_pd *pd;
+	struct ib_qp *qp;
+	int err;
+
+	if (!strcmp(type, "RC"))
+		init.qp_type = IB_QPT_RC;
+	else if (!strcmp(type, "UD"))
+		init.qp_type = IB_QPT_UD;
+	else
+		return -EINVAL;
+	if (!number || qp_find(n, number))
+		return -EEXIST;
+	pd = ib_alloc_pd(n->ibdev, 0);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	n->next_qp = number;
+	qp = ib_create_qp_user(n->ibdev, pd, &init, &user, NULL, NULL);
+	if (IS_ERR(qp)) {
+		ib_dealloc_pd(pd);
+		return PTR_ERR(qp);
+	}
+	/* uverbs counts its queue pairs itself, and the core takes them off at the end */
+	if (!atomic_read(&pd->usecnt))
+		atomic_inc(&pd->usecnt);
+	list_add_tail(&to_frqp(qp)->list, &n->qps);
+	/* here the kernel binds it to a counter, if it is to */
+	err = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+			   (init.qp_type == IB_QPT_UD ? IB_QP_QKEY : IB_QP_ACCESS_FLAGS));
+	if (err)
+		qp_unmake(to_frqp(qp));
+	return err;
+}
+
+/* Counts more on a queue pair: in the set of its counter, or in the port's. */
+static int qp_count(struct fr_nic *n, u32 number, const char *name, u64 more)
+{
+	struct fr_qp *q = qp_find(n, number);
+	int i;
+
+	if (!q)
+		return -ENOENT;
+	for (i = 0; i < FR_HW_Q; i++)
+		if (!strcmp(fr_hw_desc[i].name, name))
+			break;
+	if (i == FR_HW_Q)
+		return -ENOENT;
+	spin_lock_bh(&fr_lock);
+	if (q->qp.counter)
+		n->qset[q->qp.counter->id][i] += more;
+	else
+		n->cnt[n->first[S_HW] + i].base += more;
+	spin_unlock_bh(&fr_lock);
+	return 0;
+}
+
 /* ---- plugging and unplugging ------------------------------------------------------- */
 
 static struct fr_nic *nic_make(unsigned int id)
@@ -1513,6 +1728,7 @@ static struct fr_nic *nic_make(unsigned int id)
 	n->ndev = dev;
 	n->pdev = pdev;
 	init_waitqueue_head(&n->stall_wq);
+	INIT_LIST_HEAD(&n->qps);
 	n->link = true;
 	n->speed = speed;
 	n->pfc_en = pfc;
@@ -1576,6 +1792,8 @@ static void nic_free(struct fr_nic *n)
 	struct platform_device *pdev = n->pdev;
 	struct ib_device *ibdev;
 
+	while (!list_empty(&n->qps))
+		qp_unmake(list_first_entry(&n->qps, struct fr_qp, list));
 	/* no event may be dispatched for a device that is being unregistered */
 	spin_lock_bh(&fr_lock);
 	ibdev = n->ibdev;
@@ -1857,6 +2075,42 @@ static int apply_lines(char **lines, int count)
 	return err;
 }
 
+/* Lines about queue pairs, which sleep as well */
+static int qp_line(const char *line)
+{
+	char what[8], name[ETH_GSTRING_LEN], more;
+	unsigned int id, number;
+	struct fr_nic *n;
+	u64 count;
+	int k, err = -EINVAL;
+
+	k = sscanf(line, " %7s mlx5_%u %u %31s %llu %c", what, &id, &number, name, &count, &more);
+	if (k < 3 || id >= FR_MAX)
+		return err;
+	mutex_lock(&fr_nics_lock);
+	n = fr_nics[id];
+	if (!n)
+		err = -ENODEV;
+	else if (!strcmp(what, "qp") && k == 4)
+		err = qp_make(n, number, name);
+	else if (!strcmp(what, "unqp") && k == 3) {
+		struct fr_qp *q = qp_find(n, number);
+
+		err = q ? 0 : -ENOENT;
+		if (q)
+			qp_unmake(q);
+	} else if (!strcmp(what, "qpcount") && k == 5)
+		err = qp_count(n, number, name, count);
+	mutex_unlock(&fr_nics_lock);
+	return err;
+}
+
+static bool is_qp_line(const char *line)
+{
+	line = skip_spaces(line);
+	return !strncmp(line, "qp ", 3) || !strncmp(line, "unqp ", 5) || !strncmp(line, "qpcount ", 8);
+}
+
 static bool plug_line(const char *line, int *err)
 {
 	unsigned int id;
@@ -1866,6 +2120,8 @@ static bool plug_line(const char *line, int *err)
 		*err = plug(id);
 	else if (sscanf(line, " unplug %u %c", &id, &more) == 1)
 		*err = unplug(id);
+	else if (is_qp_line(line))
+		*err = qp_line(line);
 	else
 		return false;
 	return true;
@@ -1873,6 +2129,8 @@ static bool plug_line(const char *line, int *err)
 
 static bool is_plug_line(const char *line)
 {
+	if (is_qp_line(line))
+		return true;
 	line = skip_spaces(line);
 	return !strncmp(line, "plug ", 5) || !strncmp(line, "unplug ", 7);
 }

@@ -35,6 +35,28 @@ fn a_device_is_unplugged_and_plugged() {
     });
 }
 
+#[test]
+#[ignore = "runs in the guest: ./x vm"]
+fn a_device_that_is_back_before_it_is_missed_has_begun_anew() {
+    calm();
+    steer("mlx5_5 hw.np_cnp_sent 777");
+    let daemon = daemon();
+    let labels = [("device", "mlx5_5")];
+    let limit = Duration::from_secs(20);
+    let before = daemon.wait_for("it is there", limit, |metrics| {
+        metrics.get("rocewatch_cnp_sent_total", &labels) == Some(777.0)
+    });
+    let resets = before.get("rocewatch_resets_total", &labels);
+    assert_eq!(resets, Some(0.0));
+    steer("unplug 5;plug 5;mlx5_5 hw.np_cnp_sent 5");
+    shell("ip link set rail5 up");
+    let after = daemon.wait_for("it is back, with its own counters", limit, |metrics| {
+        metrics.get("rocewatch_cnp_sent_total", &labels) == Some(5.0)
+    });
+    let resets = after.get("rocewatch_resets_total", &labels);
+    assert!(resets >= Some(1.0), "{resets:?}: {}", daemon.log());
+}
+
 /// All series of a NIC that is gone are gone, within this.
 const GONE: Duration = Duration::from_secs(10);
 

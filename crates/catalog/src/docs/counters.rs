@@ -150,6 +150,7 @@ fn where_read(source: SourceKind) -> &'static str {
         SourceKind::Hwmon => "hwmon",
         SourceKind::Module => "memory of the module",
         SourceKind::Verbs => "events of libibverbs",
+        SourceKind::QpCounters => "counters of queue pairs",
     }
 }
 

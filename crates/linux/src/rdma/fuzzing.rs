@@ -40,6 +40,16 @@ pub fn queue_pairs(answer: &[u8]) -> Vec<u32> {
         .collect()
 }
 
+/// The numbers of the groups of queue pairs that are counted together, and how much each has counted.
+#[must_use]
+pub fn bound(answer: &[u8]) -> Vec<(u32, u64)> {
+    let sum = |one: &nldev::Bound<'_>| {
+        one.counters()
+            .fold(one.queue_pairs, |sum, (_, value)| sum.wrapping_add(value))
+    };
+    nldev::bound(answer).map(|one| (one.id, sum(&one))).collect()
+}
+
 /// What a process runs in, by the text of its control group.
 #[must_use]
 pub fn place(cgroup: &str) -> model::Place {

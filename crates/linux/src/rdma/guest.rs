@@ -4,7 +4,7 @@
 
 use super::{nldev, port_files, stat::Stat};
 use crate::netns::ip;
-use crate::{Kernel, Options, clock};
+use crate::{Kernel, Options, allocations, clock};
 use model::{ABSENT, Change, Host, Opened, Port, Read, Source, SourceKind};
 use std::time::Duration;
 use std::{fs, process::Command, thread};
@@ -291,4 +291,66 @@ fn what_the_two_ways_take() {
     });
     let ratio = file.1.as_secs_f64() / netlink.1.as_secs_f64();
     println!("least and median: netlink {netlink:?}, files {file:?}; ratio of the medians {ratio:.2}");
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn counters_of_queue_pairs_cost_one_query_for_each_group_and_no_allocation() {
+    let device = "mlx5_2";
+    rdma(&format!("statistic qp set link {device}/1 auto type,pid on"));
+    steer(&format!(
+        "qp {device} 50 RC;qp {device} 51 RC;qp {device} 52 UD;qpcount {device} 51 packet_seq_err 9"
+    ));
+    let mut source = active(&port(device), SourceKind::QpCounters);
+    let names: Vec<_> = source
+        .schema()
+        .columns
+        .iter()
+        .map(|column| column.name.clone())
+        .collect();
+    let whose = format!("pid={} qp_type=RC ", std::process::id());
+    let at = names
+        .iter()
+        .position(|name| name.starts_with(&whose) && name.ends_with(" packet_seq_err"))
+        .unwrap_or_else(|| panic!("the thread's process is told: {names:?}"));
+    let mut row = vec![0; names.len()];
+    assert_eq!(source.read(&mut row), Read::Row);
+    assert_eq!(row[at], 9);
+    let before = calls(device, "qp_stats");
+    let allocated = allocations::during(|| assert_eq!(source.read(&mut row), Read::Row));
+    assert_eq!(
+        (calls(device, "qp_stats") - before, allocated),
+        (2, 0),
+        "two groups"
+    );
+
+    // What another thread makes has another counter, and is of the same process; also once the thread has ended, and the kernel
+    // no longer names it.
+    let made = std::sync::Barrier::new(2);
+    let seen = std::sync::Barrier::new(2);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            steer(&format!("qp {device} 53 RC;qpcount {device} 53 packet_seq_err 2"));
+            made.wait();
+            seen.wait();
+        });
+        made.wait();
+        assert_eq!(source.read(&mut row), Read::Row, "no column is new");
+        assert_eq!(row[at], 11);
+        seen.wait();
+    });
+    steer(&format!("qpcount {device} 53 packet_seq_err 1"));
+    assert_eq!(source.read(&mut row), Read::Row, "no column is new");
+    assert_eq!(row[at], 12);
+    for number in 50..54 {
+        steer(&format!("unqp {device} {number}"));
+    }
+    assert_eq!(
+        source.read(&mut row),
+        Read::Row,
+        "one look may have passed over them"
+    );
+    assert_eq!(source.read(&mut row), Read::SchemaChanged);
+    assert_eq!(source.schema().columns.len(), 1);
+    rdma(&format!("statistic qp set link {device}/1 auto off"));
 }

@@ -40,6 +40,9 @@ const RES_CM_ID_ENTRY: u16 = 31;
 const RES_DST_ADDR: u16 = 34;
 const STAT_MODE: u16 = 74;
 const STAT_RES: u16 = 75;
+const STAT_COUNTER: u16 = 77;
+const STAT_COUNTER_ENTRY: u16 = 78;
+const STAT_COUNTER_ID: u16 = 79;
 const HWCOUNTERS: u16 = 80;
 const HWCOUNTER: u16 = 81;
 const HWCOUNTER_NAME: u16 = 82;
@@ -112,7 +115,11 @@ pub(super) fn queue_pair_mode_of(device: u32, port: u32) -> Request {
 
 /// The answer to [`queue_pair_mode_of`].
 pub(super) fn queue_pair_mode(payload: &[u8]) -> Option<QueuePairMode> {
-    match Attributes::new(payload).find_kind(STAT_MODE)?.u32()? {
+    mode_of(Attributes::new(payload).find_kind(STAT_MODE)?.u32()?)
+}
+
+fn mode_of(number: u32) -> Option<QueuePairMode> {
+    match number {
         0 => Some(QueuePairMode::Off),
         1 => Some(QueuePairMode::Auto),
         2 => Some(QueuePairMode::Manual),
@@ -129,6 +136,72 @@ pub(super) enum QueuePairMode {
     Auto,
     /// To those that an administrator named.
     Manual,
+}
+
+/// The request for every counter of a port that queue pairs are bound to. The kernel asks the driver once for each of them,
+/// and tells its former values where the driver refuses (`fill_res_counter_entry`). No right is needed.
+pub(super) fn bound_of(device: u32, port: u32) -> Request {
+    Request::dump(STAT_GET, &[])
+        .with(DEV_INDEX, &device.to_ne_bytes())
+        .with(PORT_INDEX, &port.to_ne_bytes())
+        .with(STAT_RES, &u32::from(RES_QP).to_ne_bytes())
+}
+
+/// What queue pairs that are counted together have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bond {
+    /// The kernel's number of the group, where an administrator made it and nothing else is in common.
+    pub cntn: Option<u32>,
+    /// The thread that made them, where they are counted by that and the kernel names it (`rdma_restrack_attach_task`).
+    pub process: Option<u32>,
+    /// Their type, where they are counted by type.
+    pub kind: Option<QueuePairKind>,
+}
+
+/// A counter of an answer to [`bound_of`].
+#[derive(Clone, Debug)]
+pub(super) struct Bound<'a> {
+    /// Its number: that of the driver's set of counters, which is given again once it is free.
+    pub id: u32,
+    pub port: u32,
+    pub bond: Bond,
+    /// How many queue pairs are bound to it.
+    pub queue_pairs: u64,
+    entry: Attributes<'a>,
+}
+
+impl<'a> Bound<'a> {
+    /// Names and values of what it counts, in the driver's order.
+    pub(super) fn counters(&self) -> impl Iterator<Item = (&'a str, u64)> + use<'a> {
+        counters_in(&self.entry).into_iter().flatten()
+    }
+}
+
+/// The counters of an answer to [`bound_of`].
+pub(super) fn bound(payload: &[u8]) -> impl Iterator<Item = Bound<'_>> {
+    nested(payload, STAT_COUNTER, STAT_COUNTER_ENTRY).filter_map(one_bound)
+}
+
+fn one_bound(entry: Attributes<'_>) -> Option<Bound<'_>> {
+    let number = |kind| entry.find_kind(kind)?.u32();
+    let id = number(STAT_COUNTER_ID)?;
+    let by_hand = mode_of(number(STAT_MODE)?) == Some(QueuePairMode::Manual);
+    let numbers = entry.find_kind(RES_QP).map_or(&[][..], |numbers| numbers.value);
+    let queue_pairs = Attributes::new(numbers).filter(|one| one.kind == RES_QP_ENTRY);
+    Some(Bound {
+        id,
+        port: number(PORT_INDEX)?,
+        bond: Bond {
+            cntn: by_hand.then_some(id),
+            process: number(RES_PID),
+            kind: entry
+                .find_kind(RES_TYPE)
+                .and_then(|kind| kind.u8())
+                .map(QueuePairKind),
+        },
+        queue_pairs: queue_pairs.count() as u64,
+        entry,
+    })
 }
 
 /// The request for every queue pair of a device, as the kernel tracks them.
@@ -281,7 +354,11 @@ pub(super) fn switch_on(device: u32, port: u32, indexes: &[u32]) -> Request {
 /// Names and values of an answer to [`counters_of`], in the driver's order; `None` if it holds none. Optional counters
 /// that are not switched on are not in it.
 pub(super) fn counters(payload: &[u8]) -> Option<impl Iterator<Item = (&str, u64)>> {
-    let all = Attributes::new(payload).find_kind(HWCOUNTERS)?;
+    counters_in(&Attributes::new(payload))
+}
+
+fn counters_in<'a>(attributes: &Attributes<'a>) -> Option<impl Iterator<Item = (&'a str, u64)> + use<'a>> {
+    let all = attributes.find_kind(HWCOUNTERS)?;
     let entries = Attributes::new(all.value).filter(|attribute| attribute.kind == HWCOUNTER);
     Some(entries.filter_map(|entry| {
         let mut name = None;
@@ -428,6 +505,95 @@ pub(super) mod tests {
         payload
     }
 
+    /// An entry of an answer to [`bound_of`].
+    fn bound_entry(
+        id: u32,
+        mode: u32,
+        by: &[Vec<u8>],
+        queue_pairs: &[u32],
+        values: &[(&str, u64)],
+    ) -> Vec<u8> {
+        let number = |kind, number: u32| attribute(kind, &number.to_ne_bytes());
+        let bound: Vec<_> = queue_pairs.iter().map(|one| number(RES_LQPN, *one)).collect();
+        let counted: Vec<u8> = values
+            .iter()
+            .flat_map(|(name, value)| entry(name, *value))
+            .collect();
+        let mut bytes = [
+            number(PORT_INDEX, 1),
+            number(STAT_COUNTER_ID, id),
+            number(STAT_MODE, mode),
+        ]
+        .concat();
+        bytes.extend(by.concat());
+        bytes.extend(nest(RES_QP, RES_QP_ENTRY, &bound));
+        bytes.extend(attribute(HWCOUNTERS, &counted));
+        bytes
+    }
+
+    /// Number of the counter, thread, queue pairs, and what it counts.
+    pub(in crate::rdma) type Told<'a> = (u32, u32, u32, &'a [(&'a str, u64)]);
+
+    /// An answer to [`bound_of`] with groups of type RC of a thread each.
+    pub(in crate::rdma) fn bound_answer(groups: &[Told<'_>]) -> Vec<u8> {
+        let entries: Vec<_> = groups
+            .iter()
+            .map(|(id, thread, queue_pairs, counted)| {
+                let numbers: Vec<u32> = (0..*queue_pairs).collect();
+                let by = [
+                    attribute(RES_TYPE, &[2]),
+                    attribute(RES_PID, &thread.to_ne_bytes()),
+                ];
+                bound_entry(*id, 1, &by, &numbers, counted)
+            })
+            .collect();
+        nest(STAT_COUNTER, STAT_COUNTER_ENTRY, &entries)
+    }
+
+    #[test]
+    fn bound_counters_are_told_with_what_binds_them() {
+        let of_process = [
+            attribute(RES_TYPE, &[2]),
+            attribute(RES_PID, &4711u32.to_ne_bytes()),
+        ];
+        let entries = [
+            bound_entry(3, 1, &of_process, &[17, 18], &[("a", 5), ("b", u64::MAX - 1)]),
+            bound_entry(4, 1, &of_process[..1], &[19], &[("a", 6)]),
+            bound_entry(5, 2, &[], &[20], &[]),
+            // Without a mode or a number it is none; of the other port it is told as such.
+            attribute(STAT_COUNTER_ID, &6u32.to_ne_bytes()),
+            attribute(STAT_MODE, &1u32.to_ne_bytes()),
+        ];
+        let answer = nest(STAT_COUNTER, STAT_COUNTER_ENTRY, &entries);
+        let found: Vec<_> = bound(&answer).collect();
+        let told: Vec<_> = found
+            .iter()
+            .map(|one| {
+                let kind = one.bond.kind.map(QueuePairKind::as_str);
+                (
+                    one.id,
+                    one.port,
+                    one.bond.cntn,
+                    one.bond.process,
+                    kind,
+                    one.queue_pairs,
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (3, 1, None, Some(4711), Some("RC"), 2),
+                (4, 1, None, None, Some("RC"), 1),
+                (5, 1, Some(5), None, None, 1),
+            ]
+        );
+        let counted: Vec<_> = found[0].counters().collect();
+        assert_eq!(counted, [("a", 5), ("b", u64::MAX - 1)]);
+        assert_eq!(found[2].counters().count(), 0);
+        assert_eq!(bound(&[]).count(), 0);
+    }
+
     #[test]
     fn an_answer_gives_names_and_values_in_its_order() {
         let payload = answer(&[("np_cnp_sent", u64::MAX - 1), ("a", 0)]);
@@ -563,6 +729,20 @@ pub(super) mod tests {
                 prop_assert_eq!(connections(payload).count(), 0);
             }
             let _ = socket_address(&bytes);
+        }
+
+        #[test]
+        fn any_bytes_in_place_of_bound_counters_do_no_harm(bytes: Vec<u8>, at in 0usize..200, byte: u8) {
+            let mut broken = bound_answer(&[(3, 4711, 2, &[("a", 5), ("b", 6)]), (4, 4712, 1, &[("a", 7)])]);
+            let at = at % broken.len();
+            broken[at] = byte;
+            let nested = nest(STAT_COUNTER, STAT_COUNTER_ENTRY, std::slice::from_ref(&bytes));
+            for payload in [&bytes[..], &attribute(STAT_COUNTER, &bytes), &nested, &broken] {
+                for one in bound(payload) {
+                    prop_assert!(one.queue_pairs <= payload.len() as u64);
+                    prop_assert!(one.counters().count() <= payload.len());
+                }
+            }
         }
 
         #[test]

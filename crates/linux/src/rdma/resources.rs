@@ -99,10 +99,14 @@ impl<'a> Owners<'a> {
         }
     }
 
-    pub(super) fn holder(&mut self, process: u32) -> Holder {
-        let known = self.known.entry(process);
+    /// The process of a thread: the kernel names the one that made what is held (`rdma_restrack_attach_task`).
+    pub(super) fn holder(&mut self, thread: u32) -> Holder {
+        let known = self.known.entry(thread);
         known
-            .or_insert_with(|| look_up(self.processes, self.own_namespace, process))
+            .or_insert_with(|| {
+                let process = self.processes.of_thread(thread).unwrap_or(thread);
+                look_up(self.processes, self.own_namespace, process)
+            })
             .clone()
     }
 }

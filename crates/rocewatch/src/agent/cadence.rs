@@ -1,17 +1,28 @@
 //! How often a source is read: as often as wanted, as long as reading stays within its share of the node's time.
 
+/// What is believed of a read's cost at once, in nanoseconds. What takes longer is rather a firmware that hangs: after three
+/// reads of a minute each, to believe it would be not to look again for hours.
+const CREDIBLE: u64 = 100_000_000;
+
 /// The cadence of one source.
 #[derive(Clone, Debug)]
 pub(super) struct Cadence {
     /// Wanted interval in nanoseconds.
     wanted: u64,
-    /// What a read costs, in nanoseconds: a moving average that one outlier cannot move far.
+    /// What a read costs, in nanoseconds: a moving average that one outlier cannot move far, and no less than what most of
+    /// the last reads took.
     cost: u64,
+    /// What the last reads took, as far as it is credible; 0 before there were so many.
+    recent: [u64; 5],
 }
 
 impl Cadence {
     pub(super) fn new(wanted: u64) -> Self {
-        Self { wanted, cost: 0 }
+        Self {
+            wanted,
+            cost: 0,
+            recent: [0; 5],
+        }
     }
 
     pub(super) fn wanted(&self) -> u64 {
@@ -23,16 +34,25 @@ impl Cadence {
         self.cost
     }
 
-    /// Takes in what a read cost. A single read that hung for a minute says nothing of the next, so a sample counts
-    /// at most four times the estimate (or a millisecond); a read that became slower for good is believed within a
-    /// few reads.
+    /// Takes in what a read cost. A single read that hung for a minute says nothing of the next, so a sample moves the average
+    /// by at most four times the estimate (or a millisecond). Reads that became slower for good are believed with the
+    /// third: the estimate is never below the median of five. Back it goes by the average alone, an eighth a read.
     pub(super) fn observe(&mut self, cost: u64) {
+        self.recent.rotate_left(1);
+        self.recent[4] = cost.clamp(1, CREDIBLE);
         if self.cost == 0 {
-            self.cost = cost.clamp(1, 100_000_000);
+            self.cost = self.recent[4];
             return;
         }
         let sample = cost.min(self.cost.saturating_mul(4).max(1_000_000));
-        self.cost = (self.cost - self.cost / 8 + sample / 8).max(1);
+        let average = self.cost - self.cost / 8 + sample / 8;
+        self.cost = average.max(self.median()).max(1);
+    }
+
+    fn median(&self) -> u64 {
+        let mut sorted = self.recent;
+        sorted.sort_unstable();
+        sorted[2]
     }
 }
 
@@ -120,13 +140,64 @@ mod tests {
         assert!(cadence.cost < 2 * MS, "{}", cadence.cost);
     }
 
-    #[test]
-    fn a_source_that_became_slow_is_believed_within_seconds() {
+    /// A source that has cost a millisecond for long.
+    fn settled() -> Cadence {
         let mut cadence = with_cost(100 * MS, MS);
-        for _ in 0..24 {
-            cadence.observe(50 * MS);
+        for _ in 0..10 {
+            cadence.observe(MS);
         }
-        assert!(cadence.cost > 40 * MS, "{}", cadence.cost);
+        cadence
+    }
+
+    /// The estimate after each of these reads, in milliseconds, rounded down.
+    fn estimates(cadence: &mut Cadence, reads: &[u64]) -> Vec<u64> {
+        let observe = |read: &u64| {
+            cadence.observe(read * MS);
+            cadence.cost / MS
+        };
+        reads.iter().map(observe).collect()
+    }
+
+    #[test]
+    fn a_lasting_rise_is_believed_with_the_third_read() {
+        let mut cadence = settled();
+        assert_eq!(estimates(&mut cadence, &[50; 6]), [1, 1, 50, 50, 50, 50]);
+        // Young sources are no more credulous.
+        let mut young = with_cost(100 * MS, MS);
+        assert_eq!(estimates(&mut young, &[50; 3]), [1, 1, 50]);
+    }
+
+    #[test]
+    fn one_slow_read_or_two_are_no_rise() {
+        for slow in [50, 60_000] {
+            let mut cadence = settled();
+            let reads = [slow, 1, 1, 1, 1, slow, slow, 1, 1, 1];
+            let estimates = estimates(&mut cadence, &reads);
+            assert!(estimates.iter().all(|estimate| *estimate < 3), "{estimates:?}");
+        }
+    }
+
+    #[test]
+    fn a_rise_with_fast_reads_in_between_is_one() {
+        let estimates = estimates(&mut settled(), &[50, 1, 50, 1, 50, 50, 1, 50]);
+        assert_eq!(estimates[4..], [50; 4]);
+    }
+
+    #[test]
+    fn falling_back_is_slower_than_rising() {
+        let mut cadence = settled();
+        estimates(&mut cadence, &[50; 5]);
+        let falling = estimates(&mut cadence, &[1; 40]);
+        assert_eq!(falling[..2], [50; 2]);
+        assert!(falling.is_sorted_by(|a, b| a >= b), "{falling:?}");
+        assert!(falling[6] > 25 && falling[39] <= 2, "{falling:?}");
+    }
+
+    #[test]
+    fn a_firmware_that_hangs_three_times_is_looked_at_again_soon() {
+        let mut cadence = settled();
+        estimates(&mut cadence, &[60_000; 3]);
+        assert!(cadence.cost <= 140 * MS, "{}", cadence.cost);
     }
 
     proptest! {

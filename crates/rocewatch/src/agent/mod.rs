@@ -214,7 +214,8 @@ fn lane_of(source: SourceKind) -> LaneKind {
         | SourceKind::DeviceCounters
         | SourceKind::PortCounters
         | SourceKind::Hwmon
-        | SourceKind::Verbs => LaneKind::Device,
+        | SourceKind::Verbs
+        | SourceKind::QpCounters => LaneKind::Device,
         SourceKind::Ethtool | SourceKind::Settings | SourceKind::Dcb => LaneKind::Rtnl,
         SourceKind::Module => LaneKind::Module,
         SourceKind::Link => LaneKind::Link,

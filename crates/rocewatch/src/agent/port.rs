@@ -47,6 +47,19 @@ impl PortView {
         }
     }
 
+    /// The same port, whose device went and came back as another.
+    pub(super) fn again(self, port: Arc<Port>, rail: Option<usize>) -> Self {
+        Self {
+            port,
+            rail,
+            signals: self.signals.again(),
+            sources: BTreeMap::new(),
+            watch: self.watch.again(),
+            watched_at: None,
+            settled: false,
+        }
+    }
+
     /// The same port, with its facts as they are now.
     pub(super) fn with_facts(self, port: Arc<Port>, rail: Option<usize>) -> Self {
         Self { port, rail, ..self }

@@ -4,7 +4,7 @@ use super::{EventLog, PortView, SourceView};
 use crate::clock::{Clock, nanos};
 use crate::event::Subject;
 use catalog::Direction;
-use model::{PortId, SourceKind};
+use model::PortId;
 use signals::detect::{
     Detectors, EventChange, EventKind, NodeDetectors, PortFacts, RailTraffic, Thresholds, usual_speed,
 };
@@ -117,17 +117,15 @@ impl Watch {
 
     /// The device of this port has gone.
     pub(super) fn lose(&mut self, mut view: PortView, now: u64) {
-        for source in SourceKind::ALL {
-            view.signals.close(source);
-        }
+        view.signals = view.signals.again();
         view.sources.clear();
         let id = view.port.id.clone();
         self.gone.insert(id, Gone { view, since: now });
     }
 
-    /// What watched the port before it went, if it had gone.
-    pub(super) fn find(&mut self, port: &PortId) -> Option<PortWatch> {
-        self.gone.remove(port).map(|gone| gone.view.watch)
+    /// The port before it went, if it had gone.
+    pub(super) fn find(&mut self, port: &PortId) -> Option<PortView> {
+        self.gone.remove(port).map(|gone| gone.view)
     }
 
     /// Nobody wants to know of this port any more. True if there are series less.

@@ -175,15 +175,12 @@ impl World {
                 old => {
                     changed = true;
                     log_arrival(&port, old.is_some());
-                    let watch = match old {
-                        Some(view) => Some(view.watch),
-                        None => self.watch.find(&port.id),
-                    };
-                    let watch = match watch {
-                        Some(watch) => watch.again(),
-                        None => PortWatch::new(self.watch.thresholds()),
-                    };
-                    PortView::new(Arc::clone(&port), rail, self.window, watch)
+                    if let Some(view) = old.or_else(|| self.watch.find(&port.id)) {
+                        view.again(Arc::clone(&port), rail)
+                    } else {
+                        let watch = PortWatch::new(self.watch.thresholds());
+                        PortView::new(Arc::clone(&port), rail, self.window, watch)
+                    }
                 }
             };
             self.ports.insert(port.id.clone(), view);

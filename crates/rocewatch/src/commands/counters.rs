@@ -6,11 +6,11 @@ use crate::cli::Counters;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::failure::Failure;
-use catalog::{Kind, Width};
+use catalog::Width;
+use model::delta::{self, Delta};
 use model::{ABSENT, Column, Host, SourceKind};
 use ring::Row;
 use serde::Serialize;
-use signals::delta::{self, Delta};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -45,7 +45,10 @@ struct Counter<'a> {
 
 /// Prints the counters of the ports that were asked for.
 pub(super) fn list(host: &Arc<dyn Host>, options: &Counters, clock: Clock) -> Result<(), Failure> {
-    let agent = agent::watch(host, &Config::default(), clock)?;
+    let mut config = Config::default();
+    // Who asks for every counter wants those of queue pairs too, where somebody has the kernel keep some.
+    config.sampling.qp_counters = Some(Duration::from_secs(1));
+    let agent = agent::watch(host, &config, clock)?;
     let mut before = newest(&agent.world());
     loop {
         agent::pause(SPAN);
@@ -139,8 +142,7 @@ fn of_port<'a>(view: &'a PortView, before: &'a Rows, now: &'a Rows) -> impl Iter
 
 /// By the real time between the reads, as everywhere.
 fn rate(column: &Column, at: usize, then: &Row, now: &Row) -> Option<f64> {
-    let entry = column.meaning.map(|meaning| meaning.entry);
-    if entry.is_some_and(|entry| entry.kind != Kind::Counter) {
+    if !column.counts {
         return None;
     }
     let (before, after) = (*then.values.get(at)?, *now.values.get(at)?);
@@ -149,7 +151,7 @@ fn rate(column: &Column, at: usize, then: &Row, now: &Row) -> Option<f64> {
         .midpoint()
         .checked_sub(then.window.midpoint())
         .filter(|elapsed| *elapsed > 0)?;
-    let width = entry.map_or(Width::FULL, |entry| entry.width);
+    let width = column.meaning.map_or(Width::FULL, |meaning| meaning.entry.width);
     match delta::step(before, after, width, elapsed) {
         Delta::Grew(grew) if before != ABSENT => Some(grew as f64 * 1e9 / elapsed as f64),
         _ => None,

@@ -90,6 +90,9 @@ pub(crate) struct Sampling {
     pub(crate) module: Option<Duration>,
     #[serde(with = "duration::or_off")]
     pub(crate) verbs: Option<Duration>,
+    /// Counters of queue pairs; there are some only where an administrator has the kernel bind them.
+    #[serde(with = "duration::or_off")]
+    pub(crate) qp_counters: Option<Duration>,
     /// Optional RDMA counters are switched on while they are read, which writes to the devices.
     pub(crate) optional_counters: bool,
     /// How often the ports are listed again when no event asks for it.
@@ -263,6 +266,7 @@ impl Default for Sampling {
             hwmon: Some(Duration::from_secs(30)),
             module: None,
             verbs: None,
+            qp_counters: None,
             optional_counters: false,
             discovery: Duration::from_secs(30),
             device_duty_percent: 1.0,
@@ -347,6 +351,7 @@ impl Sampling {
             SourceKind::Hwmon => return self.hwmon,
             SourceKind::Module => return self.module,
             SourceKind::Verbs => return self.verbs,
+            SourceKind::QpCounters => return self.qp_counters,
         })
     }
 }

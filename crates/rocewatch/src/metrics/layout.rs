@@ -277,12 +277,17 @@ impl Builder<'_> {
     /// What a source reads under the driver's own names.
     fn raw(&mut self, at: usize, view: &PortView, config: &Metrics) {
         let schema_of = |kind| view.sources.get(&kind).and_then(|source| source.schema());
+        // Those of queue pairs are read only where they are asked for, and no other metric shows them.
+        let of_queue_pairs = naming::raw_sources(self.family) == [SourceKind::QpCounters];
         let wanted = |column: &Column| {
             let meaning = column.meaning;
-            config.shows_raw(meaning.map(|meaning| is_exposed(meaning.signal(), meaning.index)))
+            of_queue_pairs
+                || config.shows_raw(meaning.map(|meaning| is_exposed(meaning.signal(), meaning.index)))
         };
         for (kind, i, column) in naming::raw_columns(self.family, schema_of, wanted) {
-            self.with(&[("counter", &column.name)], |b| {
+            let labels = naming::raw_labels(kind, &column.name);
+            let labels: Vec<_> = labels.iter().map(|(label, value)| (*label, &**value)).collect();
+            self.with(&labels, |b| {
                 b.add(Place::Source(at, kind, SourceValue::Raw(i)));
             });
         }

@@ -13,7 +13,7 @@ mod series;
 mod text;
 
 pub(crate) use layout::is_exposed;
-pub(crate) use naming::raw_sources;
+pub(crate) use naming::{raw_labels, raw_sources};
 pub(crate) use number::Number;
 pub(crate) use own::{counters, float_gauges, gauges};
 pub(crate) use text::{Encoding, Format, family_header, prefix};

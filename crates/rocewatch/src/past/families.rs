@@ -217,9 +217,9 @@ fn candidates(
         }
         let schema_of = |source| schemas.get(&source).map(|schema| &**schema);
         for (source, at, column) in naming::raw_columns(family, schema_of, |_| true) {
-            let counter = ("counter", Cow::Owned(column.name.to_string()));
+            let labels = naming::raw_labels(source, &column.name);
             found.push(Candidate {
-                labels: identity.labels(family, vec![counter], more),
+                labels: identity.labels(family, labels, more),
                 source,
                 value: Value::Raw(at),
                 columns: vec![at],

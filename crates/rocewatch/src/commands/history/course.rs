@@ -2,9 +2,9 @@
 
 use super::Span;
 use archive::{Archive, Query, Stepped, Track};
-use catalog::{Kind, Width};
+use catalog::Width;
+use model::delta::{self, Delta};
 use model::{ABSENT, Column};
-use signals::delta::{self, Delta};
 use std::num::NonZeroU64;
 
 /// A counter, and how fast it counted in each step of a time.
@@ -36,7 +36,7 @@ impl Course {
 
     /// True of what only grows.
     pub(super) fn counts(&self) -> bool {
-        counts(&self.column)
+        self.column.counts
     }
 
     /// True if anything happened.
@@ -50,12 +50,6 @@ impl Course {
             .zip(readings.skip(1))
             .any(|(a, b)| (a - b).abs() > f64::EPSILON)
     }
-}
-
-fn counts(column: &Column) -> bool {
-    column
-        .meaning
-        .is_none_or(|meaning| meaning.entry.kind == Kind::Counter)
 }
 
 /// Every counter of `wanted` tracks over `span`, by steps.

@@ -5,9 +5,9 @@
 //! ratios, is left to `rate()`.
 
 use super::{Span, Wanted};
-use crate::metrics::{Format, Number, family_header, is_exposed, prefix, raw_sources};
+use crate::metrics::{Format, Number, family_header, is_exposed, prefix, raw_labels, raw_sources};
 use archive::{Archive, Query, Rows, Track, TrackSpan};
-use catalog::{Family, FamilyKind, Index, Kind, Origin, PREFIX, Scale, Status};
+use catalog::{Family, FamilyKind, Index, Origin, PREFIX, Scale, Status};
 use model::{ABSENT, Schema, SourceKind};
 use signals::{Options, PortSignals, Slot};
 use std::collections::{BTreeMap, BTreeSet};
@@ -248,15 +248,15 @@ impl Port<'_> {
         };
         if family.origin == Origin::Raw {
             for (at, column) in schema.columns.iter().enumerate() {
-                let counts = column
-                    .meaning
-                    .is_some_and(|meaning| meaning.entry.kind == Kind::Counter);
-                let exposed = column
+                let otherwise = column
                     .meaning
                     .is_none_or(|meaning| is_exposed(meaning.signal(), meaning.index));
-                let fits = counts == (family.kind == FamilyKind::Counter);
+                let exposed = otherwise && schema.source != SourceKind::QpCounters;
+                let fits = column.counts == (family.kind == FamilyKind::Counter);
                 if !exposed && fits && view.wanted.column(column) && !taken.contains(&*column.name) {
-                    add(Place::Column(at), &[("counter", &column.name)], Scale::ONE);
+                    let labels = raw_labels(schema.source, &column.name);
+                    let labels: Vec<_> = labels.iter().map(|(label, value)| (*label, &**value)).collect();
+                    add(Place::Column(at), &labels, Scale::ONE);
                 }
             }
             return places;
