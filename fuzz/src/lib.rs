@@ -61,6 +61,7 @@ daemon! {
     "../../crates/rocewatch/src/past/mod.rs" past,
     "../../crates/rocewatch/src/service.rs" service,
     "../../crates/rocewatch/src/shown.rs" shown,
+    "../../crates/rocewatch/src/usual.rs" usual,
     "../../crates/rocewatch/src/web/mod.rs" web,
     "../../crates/rocewatch/src/who/mod.rs" who,
 }
