@@ -9,6 +9,7 @@ mod events;
 mod pattern;
 mod policy;
 mod push;
+mod sampling;
 mod url;
 
 pub(crate) use check::suggestion;
@@ -16,12 +17,12 @@ pub(crate) use events::Events;
 pub(crate) use pattern::Pattern;
 pub(crate) use policy::Policy;
 pub(crate) use push::{Access, Label, Notify, RemoteWrite};
+pub(crate) use sampling::Sampling;
 pub(crate) use url::Url;
 
 use crate::failure::Failure;
 use crate::files;
 use catalog::{Family, Origin};
-use model::SourceKind;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -31,9 +32,6 @@ use std::time::Duration;
 /// list are all taken, and 14791 ends in 4791, the UDP port of `RoCEv2`.
 pub(crate) const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 14791);
-
-/// A share below this would stretch the intervals of slow devices to months.
-const LEAST_DUTY_PERCENT: f64 = 0.001;
 
 /// Everything that can be configured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,47 +62,6 @@ pub(crate) struct Devices {
     pub(crate) include: Vec<Pattern>,
     /// Never these.
     pub(crate) exclude: Vec<Pattern>,
-}
-
-/// How often each source is wanted, and how much of the node's time reading may take.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Sampling {
-    #[serde(with = "duration")]
-    pub(crate) ethtool: Duration,
-    #[serde(with = "duration")]
-    pub(crate) hw_counters: Duration,
-    #[serde(with = "duration")]
-    pub(crate) device_counters: Duration,
-    #[serde(with = "duration")]
-    pub(crate) port_counters: Duration,
-    #[serde(with = "duration")]
-    pub(crate) link: Duration,
-    #[serde(with = "duration")]
-    pub(crate) settings: Duration,
-    #[serde(with = "duration")]
-    pub(crate) dcb: Duration,
-    #[serde(with = "duration::or_off")]
-    pub(crate) hwmon: Option<Duration>,
-    #[serde(with = "duration::or_off")]
-    pub(crate) module: Option<Duration>,
-    #[serde(with = "duration::or_off")]
-    pub(crate) verbs: Option<Duration>,
-    /// Counters of queue pairs; there are some only where an administrator has the kernel bind them.
-    #[serde(with = "duration::or_off")]
-    pub(crate) qp_counters: Option<Duration>,
-    /// Optional RDMA counters are switched on while they are read, which writes to the devices.
-    pub(crate) optional_counters: bool,
-    /// How often the ports are listed again when no event asks for it.
-    #[serde(with = "duration")]
-    pub(crate) discovery: Duration,
-    /// Share of wall time that reading one device may take, in percent.
-    pub(crate) device_duty_percent: f64,
-    /// Share of wall time that may be spent under the kernel's rtnl lock, for all devices together, in percent.
-    pub(crate) rtnl_duty_percent: f64,
-    /// The span over which rates and ratios are taken.
-    #[serde(with = "duration")]
-    pub(crate) window: Duration,
 }
 
 /// How much is remembered in memory.
@@ -253,29 +210,6 @@ impl Default for Config {
     }
 }
 
-impl Default for Sampling {
-    fn default() -> Self {
-        Self {
-            ethtool: Duration::from_millis(200),
-            hw_counters: Duration::from_millis(100),
-            device_counters: Duration::from_secs(1),
-            port_counters: Duration::from_secs(1),
-            link: Duration::from_secs(1),
-            settings: Duration::from_secs(30),
-            dcb: Duration::from_secs(30),
-            hwmon: Some(Duration::from_secs(30)),
-            module: None,
-            verbs: None,
-            qp_counters: None,
-            optional_counters: false,
-            discovery: Duration::from_secs(30),
-            device_duty_percent: 1.0,
-            rtnl_duty_percent: 0.2,
-            window: Duration::from_secs(1),
-        }
-    }
-}
-
 impl Default for Rings {
     fn default() -> Self {
         Self {
@@ -337,25 +271,6 @@ impl Default for Log {
     }
 }
 
-impl Sampling {
-    /// The wanted interval of a source; `None` if it is off.
-    pub(crate) fn interval(&self, source: SourceKind) -> Option<Duration> {
-        Some(match source {
-            SourceKind::Ethtool => self.ethtool,
-            SourceKind::HwCounters => self.hw_counters,
-            SourceKind::DeviceCounters => self.device_counters,
-            SourceKind::PortCounters => self.port_counters,
-            SourceKind::Link => self.link,
-            SourceKind::Settings => self.settings,
-            SourceKind::Dcb => self.dcb,
-            SourceKind::Hwmon => return self.hwmon,
-            SourceKind::Module => return self.module,
-            SourceKind::Verbs => return self.verbs,
-            SourceKind::QpCounters => return self.qp_counters,
-        })
-    }
-}
-
 impl Devices {
     /// True if a device that is known under these names is to be watched.
     pub(crate) fn watches(&self, names: &[&str]) -> bool {
@@ -411,34 +326,7 @@ impl Config {
 
     fn validate(&self) -> Result<(), String> {
         let mut problems = Vec::new();
-        for source in SourceKind::ALL {
-            let least = least_interval(source);
-            if self
-                .sampling
-                .interval(source)
-                .is_some_and(|interval| interval < least)
-            {
-                problems.push(format!("  sampling.{source}: an interval is at least {least:?}"));
-            }
-        }
-        for (key, percent) in [
-            ("device_duty_percent", self.sampling.device_duty_percent),
-            ("rtnl_duty_percent", self.sampling.rtnl_duty_percent),
-        ] {
-            if !(LEAST_DUTY_PERCENT..=100.0).contains(&percent) {
-                problems.push(format!(
-                    "  sampling.{key}: {percent} is not between {LEAST_DUTY_PERCENT} and 100"
-                ));
-            }
-        }
-        if self.sampling.discovery < Duration::from_secs(1) {
-            problems.push(
-                "  sampling.discovery: listing the ports more than once a second only costs".to_owned(),
-            );
-        }
-        if self.sampling.window < Duration::from_millis(100) {
-            problems.push("  sampling.window: rates need at least 100ms".to_owned());
-        }
+        self.sampling.problems(&mut problems);
         if self.rings.span < Duration::from_secs(1) || self.rings.max_kib_per_track == 0 {
             problems.push("  rings: a ring has to hold at least a second and a KiB".to_owned());
         }
@@ -457,225 +345,5 @@ impl Config {
     }
 }
 
-/// The shortest interval that makes sense. A module is read over a slow bus, under a lock that all netdevs share.
-fn least_interval(source: SourceKind) -> Duration {
-    match source {
-        SourceKind::Module => Duration::from_secs(10),
-        SourceKind::Hwmon => Duration::from_secs(1),
-        _ => Duration::from_millis(1),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn problems(text: &str) -> String {
-        Config::parse(text).expect_err("this configuration is wrong")
-    }
-
-    #[test]
-    fn an_empty_file_is_the_default() {
-        assert_eq!(Config::parse(""), Ok(Config::default()));
-    }
-
-    /// What packages install as `/etc/rocewatch/rocewatch.toml`.
-    const PACKAGED: &str = include_str!("../../../../packaging/rocewatch.toml");
-
-    /// Names of all keys that hold a value, as in `sampling.ethtool`.
-    fn keys(table: &toml::Table, path: &str, found: &mut Vec<String>) {
-        for (key, value) in table {
-            match value {
-                toml::Value::Table(inner) => keys(inner, &format!("{path}{key}."), found),
-                _ => found.push(format!("{path}{key}")),
-            }
-        }
-    }
-
-    #[test]
-    fn the_packaged_file_has_every_key_with_its_default_and_its_meaning() {
-        assert_eq!(Config::parse(PACKAGED), Ok(Config::default()));
-
-        let is_key = |line: &str| line.starts_with(|first: char| first.is_ascii_lowercase());
-        let spelt_out: Vec<_> = PACKAGED
-            .lines()
-            .map(|line| line.strip_prefix('#').filter(|rest| is_key(rest)).unwrap_or(line))
-            .collect();
-        let text = spelt_out.join("\n");
-        assert_eq!(Config::parse(&text), Ok(Config::default()));
-
-        let (mut given, mut known) = (Vec::new(), Vec::new());
-        keys(&text.parse().unwrap(), "", &mut given);
-        keys(&toml::Table::try_from(Config::default()).unwrap(), "", &mut known);
-        assert_eq!(given, known, "packaging/rocewatch.toml lists each key once");
-
-        for pair in spelt_out.windows(2).filter(|pair| is_key(pair[1])) {
-            // Keys in one block share the words above them.
-            let told = pair[0].starts_with("# ") || is_key(pair[0]);
-            assert!(told, "no word on {}", pair[1]);
-        }
-    }
-
-    #[test]
-    fn values_are_taken_and_the_rest_stays() {
-        let config =
-            Config::parse("listen = \"0.0.0.0:9999\"\n[sampling]\nhw_counters = \"50ms\"\n").unwrap();
-        assert_eq!(config.listen, "0.0.0.0:9999".parse().unwrap());
-        assert_eq!(config.sampling.hw_counters, Duration::from_millis(50));
-        assert_eq!(config.sampling.ethtool, Duration::from_millis(200));
-    }
-
-    #[test]
-    fn a_source_can_be_switched_on_and_off() {
-        let config = Config::parse("[sampling]\nhwmon = \"off\"\nmodule = \"5m\"\nverbs = \"1s\"\n").unwrap();
-        let interval = |source| config.sampling.interval(source);
-        assert_eq!(interval(SourceKind::Hwmon), None);
-        assert_eq!(interval(SourceKind::Module), Some(Duration::from_secs(300)));
-        assert_eq!(interval(SourceKind::Verbs), Some(Duration::from_secs(1)));
-        let text = toml::to_string(&config).unwrap();
-        assert_eq!(Config::parse(&text), Ok(config));
-    }
-
-    #[test]
-    fn every_unknown_key_is_named_with_its_line_and_the_nearest() {
-        let text =
-            problems("lisen = \"127.0.0.1:1\"\n\n[sampling]\nhw_counter = \"1s\"\n[sampeling]\nx = 1\n");
-        assert!(
-            text.contains("line 1: unknown key `lisen`; did you mean `listen`?"),
-            "{text}"
-        );
-        assert!(
-            text.contains("line 4: unknown key `sampling.hw_counter`; did you mean `hw_counters`?"),
-            "{text}"
-        );
-        assert!(
-            text.contains("line 5: unknown key `sampeling`; did you mean `sampling`?"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_key_with_a_line_end_is_still_one_line() {
-        let text = problems("\"a\\n  b\" = 1\n");
-        assert!(
-            text.starts_with("  line 1: unknown key `a\\n  b`; known here"),
-            "{text}"
-        );
-        assert_eq!(text.lines().count(), 1);
-    }
-
-    #[test]
-    fn a_key_like_none_lists_what_there_is() {
-        let text = problems("[http]\nzzzzzz = 1\n");
-        assert!(
-            text.contains(
-                "known here are `header_timeout`, `max_connections`, `request_timeout`, `web_config`"
-            ),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_value_of_the_wrong_kind_names_its_line() {
-        let text = problems("\n\nlisten = 7\n");
-        assert!(text.contains("line 3:"), "{text}");
-        let text = problems("[sampling]\nethtool = \"fast\"\n");
-        assert!(
-            text.contains("line 2:") && text.contains("\"fast\" is not a duration"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_file_that_is_not_toml_names_its_line() {
-        assert!(problems("a = 1\nb = [\n").contains("line 2"));
-    }
-
-    #[test]
-    fn limits_that_make_no_sense_are_refused() {
-        assert!(problems("[sampling]\nrtnl_duty_percent = 0.0\n").contains("sampling.rtnl_duty_percent: 0"));
-        assert!(
-            problems("[sampling]\nethtool = \"0s\"\n")
-                .contains("sampling.ethtool: an interval is at least 1ms")
-        );
-        assert!(problems("[http]\nmax_connections = 0\n").contains("http.max_connections"));
-        assert!(
-            problems("[sampling]\nmodule = \"1s\"\n")
-                .contains("sampling.module: an interval is at least 10s")
-        );
-    }
-
-    #[test]
-    fn what_would_overflow_the_clock_is_refused() {
-        let text = problems("[http]\nheader_timeout = \"18446744073709551615s\"\n");
-        assert!(
-            text.contains("line 2:") && text.contains("is longer than 30days"),
-            "{text}"
-        );
-        assert!(Config::parse("[sampling]\ndiscovery = \"30days\"\n").is_ok());
-        assert!(problems("[sampling]\ndiscovery = \"30days 1ns\"\n").contains("longer than 30days"));
-        let text = problems("[sampling]\ndevice_duty_percent = 1e-300\n");
-        assert!(text.contains("is not between 0.001 and 100"), "{text}");
-    }
-
-    #[test]
-    fn the_readme_shows_every_key_with_its_default() {
-        let readme = include_str!("../../../../README.md");
-        let block = readme
-            .split_once("All keys, with their defaults:\n")
-            .expect("the README has the block")
-            .1;
-        let block = block.split_once("\n## ").expect("a heading follows").0;
-        assert_eq!(Config::parse(block), Ok(Config::default()));
-        let keys = |table: &toml::Table| {
-            let nested = table
-                .values()
-                .filter_map(toml::Value::as_table)
-                .map(toml::Table::len)
-                .sum::<usize>();
-            table.len() + nested
-        };
-        let shown: toml::Table = block.parse().expect("it is TOML");
-        let all = toml::Table::try_from(Config::default()).expect("the configuration is a table");
-        assert_eq!(keys(&shown), keys(&all), "a key is missing in the README");
-    }
-
-    #[test]
-    fn a_profile_decides_what_is_shown_and_raw_has_the_last_word() {
-        let metrics = |text: &str| Config::parse(&format!("[metrics]\n{text}\n")).unwrap().metrics;
-        let raw = |text: &str| {
-            let metrics = metrics(text);
-            [Some(true), Some(false), None].map(|otherwise| metrics.shows_raw(otherwise))
-        };
-        assert_eq!(raw("profile = \"minimal\""), [false, false, false]);
-        assert_eq!(raw(""), [false, true, false]);
-        assert_eq!(raw("profile = \"full\""), [true, true, true]);
-        assert_eq!(raw("profile = \"full\"\nraw = \"none\""), [false, false, false]);
-        assert_eq!(raw("profile = \"minimal\"\nraw = \"all\""), [true, true, true]);
-
-        let shows =
-            |text: &str, name: &str| metrics(text).shows(catalog::family(name).expect("the family is there"));
-        for (profile, essential, other) in [
-            ("minimal", true, false),
-            ("standard", true, true),
-            ("full", true, true),
-        ] {
-            let text = format!("profile = \"{profile}\"");
-            assert_eq!(shows(&text, "event_active"), essential, "{profile}");
-            assert_eq!(shows(&text, "priority_bytes"), other, "{profile}");
-        }
-    }
-
-    #[test]
-    fn devices_are_chosen_by_any_of_their_names() {
-        let config =
-            Config::parse("[devices]\ninclude = [\"mlx5_*\"]\nexclude = [\"0000:1a:*\", \"eth7\"]\n")
-                .unwrap();
-        let names = ["mlx5_0", "eth0", "0000:19:00.0"];
-        assert!(config.devices.watches(&names));
-        assert!(!config.devices.watches(&["mlx5_0", "eth0", "0000:1a:00.0"]));
-        assert!(!config.devices.watches(&["mlx5_7", "eth7", "0000:20:00.0"]));
-        assert!(!config.devices.watches(&["bnxt_re0", "eth1", "0000:21:00.0"]));
-        assert!(Devices::default().watches(&names));
-    }
-}
+mod tests;
