@@ -333,8 +333,16 @@ fn both_encodings_of_remote_read_say_the_same() {
         (NotRegex, "direction", "tx|"),
         (NotEqual, "priority", "4"),
     ];
-    let chunks = streamed(&daemon, &matchers);
-    let samples = samples(&daemon, &matchers);
+    let end = Instant::now() + Duration::from_secs(90);
+    let (chunks, samples) = loop {
+        let both = (streamed(&daemon, &matchers), samples(&daemon, &matchers));
+        // More than a chunk holds. On a busy machine a simulated second may have no row.
+        if !both.0.is_empty() && both.0.values().all(|samples| samples.len() > 120) {
+            break both;
+        }
+        assert!(Instant::now() < end, "not within 90 s: 120 samples");
+        std::thread::sleep(Duration::from_millis(200));
+    };
     assert_eq!(
         samples.len(),
         1,
@@ -343,7 +351,7 @@ fn both_encodings_of_remote_read_say_the_same() {
     assert!(samples.keys().eq(chunks.keys()));
     for (labels, samples) in &samples {
         assert_eq!((&*labels["device"], &*labels["direction"]), ("mlx5_1", "rx"));
-        assert!(samples.len() > 100 && samples.is_sorted_by(|a, b| a.0 < b.0));
+        assert!(samples.is_sorted_by(|a, b| a.0 < b.0));
         assert!(samples.iter().filter_map(|(_, value)| *value).is_sorted());
         // More may have been archived since.
         let chunks = &chunks[labels];
