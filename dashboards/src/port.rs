@@ -4,7 +4,7 @@ use crate::common::{
     ANY, BAD_CABLE, CE, CNP_IGNORED, CNPS_IN_ONE, FLAP, FRAMES_ONLY, HEALTHY, INCAST, LINE, LINK_STATES,
     OPEN_STATES, PAUSE, PCIE, SLOW_RECEIVER, SOME, STORM, events_by_severity, port_marks, variables,
 };
-use crate::grafana::{Column, Dashboard, Limits, Order, Panel, Row, Scene, View};
+use crate::grafana::{Column, DBM, Dashboard, Limits, Order, Panel, Row, Scene, View};
 
 pub(crate) fn dashboard() -> Dashboard {
     Dashboard {
@@ -283,12 +283,8 @@ fn optics() -> Row {
             "10 * log10(clamp_min(rocewatch_optical_power_watts{{@port,direction=\"{direction}\"}}, 1e-7) / 1e-3)"
         )
     };
-    let power = |title, description, scene| {
-        lines(title, description, scene)
-            .size(6, 8)
-            .unit("suffix:dBm")
-            .none(UNREAD)
-    };
+    let power =
+        |title, description, scene| lines(title, description, scene).size(6, 8).unit(DBM).none(UNREAD);
     Row {
         title: "The optical module",
         panels: vec![

@@ -7,7 +7,7 @@ mod variable;
 mod view;
 
 pub(crate) use field::{Limits, Link, Texts};
-pub(crate) use panel::Panel;
+pub(crate) use panel::{DBM, Panel};
 pub(crate) use table::{Column, Order};
 pub(crate) use variable::{Choice, Variable};
 pub(crate) use view::View;

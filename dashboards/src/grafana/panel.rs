@@ -9,6 +9,9 @@ const MOST_POINTS: u16 = 300;
 /// Cells of a heat map are to be seen each.
 const MOST_COLUMNS: u16 = 60;
 
+/// Decibels of a milliwatt, which fall below zero.
+pub(crate) const DBM: &str = "suffix:dBm";
+
 /// A panel.
 #[derive(Debug)]
 pub(crate) struct Panel {
@@ -267,7 +270,8 @@ impl Panel {
             "links": self.link.map(|link| link.json("__field")).into_iter().collect::<Vec<_>>(),
             "mappings": mappings(self.texts),
         });
-        if !matches!(self.view, View::Number | View::Table(..) | View::Timeline) {
+        let begins_at_zero = !matches!(self.view, View::Number | View::Table(..) | View::Timeline);
+        if begins_at_zero && self.unit != DBM {
             set(&mut defaults, "min", json!(0));
         }
         if let (View::Number | View::Ranking, Some(decimals)) = (&self.view, decimals(self.unit)) {
