@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 
 /// Out of range is what is so by this many bytes a second: one packet more is nothing.
 const LEAST_BYTES: f64 = 1e6;
-/// What may come one at a time, such as CNPs, has to be out of range for so long on average.
+/// What may come one at a time, such as CNPs, or in a burst, has to be out of range for so long on average, and not only by its
+/// first interval.
 const SUSTAINED: i64 = 1_000_000_000;
 /// Fewer intervals than this say nothing about what is usual.
 const LEAST_INTERVALS: u32 = 10;
@@ -91,9 +92,17 @@ struct Range {
     last: Option<(u64, i64)>,
     intervals: u32,
     usual: Option<(f64, f64)>,
-    /// The first interval out of range that is not known to be more than a moment: its begin, the value then, its rate.
-    candidate: Option<(i64, u64, f64)>,
+    candidate: Option<Candidate>,
     departed: Option<(i64, f64)>,
+}
+
+/// The first interval out of range, which may be no more than a moment.
+#[derive(Clone, Copy)]
+struct Candidate {
+    begin: i64,
+    rate: f64,
+    /// The value, and when, from which on it has to stay out of range.
+    stays_from: (u64, i64),
 }
 
 impl Watcher {
@@ -215,15 +224,25 @@ impl Range {
             return;
         };
         if self.candidate.is_none() && is_outside(now, range, manner.least()) {
-            self.candidate = Some((since, before, now));
+            let is_long = wall - since >= SUSTAINED;
+            self.candidate = Some(Candidate {
+                begin: since,
+                rate: now,
+                stays_from: if is_long { (before, since) } else { (value, wall) },
+            });
         }
-        let Some((begin, first, strength)) = self.candidate else {
+        let Some(Candidate {
+            begin,
+            rate: strength,
+            stays_from: (from, at),
+        }) = self.candidate
+        else {
             return;
         };
         if matches!(manner, Manner::Reads | Manner::Strikes) {
             self.departed = Some((begin, strength));
         } else if wall - begin >= SUSTAINED {
-            let mean = rate(first, value, begin, wall);
+            let mean = rate(from, value, at, wall);
             self.departed = is_outside(mean, range, manner.least()).then_some((begin, strength));
             self.candidate = None;
         }
@@ -265,12 +284,23 @@ mod tests {
 
     #[test]
     fn a_moment_is_no_departure_of_what_flows_and_is_one_of_what_strikes() {
-        let burst = || [40].into_iter().chain([10; 30]);
-        assert_eq!(after(burst(), Manner::Flows).departed, None);
-        assert_eq!(
-            after(burst(), Manner::Strikes).departed,
-            Some((20 * TENTH, 400.0))
-        );
+        for burst in [40, 1_000] {
+            let course = || [burst].into_iter().chain([10; 30]);
+            assert_eq!(after(course(), Manner::Flows).departed, None);
+            let rate = burst as f64 * 10.0;
+            assert_eq!(
+                after(course(), Manner::Strikes).departed,
+                Some((20 * TENTH, rate))
+            );
+        }
+    }
+
+    #[test]
+    fn an_interval_of_a_second_is_more_than_a_moment() {
+        let mut range = after([], Manner::Flows);
+        let (value, wall) = range.last.unwrap();
+        range.take(value + 5_000, wall + 10 * TENTH, Manner::Flows, false);
+        assert_eq!(range.departed, Some((wall, 5_000.0)));
     }
 
     #[test]
