@@ -101,14 +101,8 @@ fn prometheus_takes_every_line_of_the_demo() {
 #[ignore = "needs Debian's prometheus: ./x test"]
 fn prometheus_reads_the_archive() {
     let state = tempfile::tempdir().expect("a temporary folder can be made");
-    let folder = state.path().to_str().expect("paths are text");
-    let daemon = Daemon::start(&["demo", "--ports", "2", "--speed", "60", "--state", folder]);
-    daemon.wait_until_ready();
-    daemon.wait_for("rows are archived", Duration::from_secs(60), |metrics| {
-        metrics
-            .get("rocewatch_archive_rows_total", &[])
-            .is_some_and(|rows| rows >= 3_000.0)
-    });
+    let daemon = Daemon::hurried(state.path(), "tour");
+    daemon.wait_for_rows(3_000.0);
     let address = daemon.address();
     // As a site has it: external labels, and the labels of the scrape.
     let config = format!(
@@ -145,7 +139,7 @@ fn prometheus_reads_the_archive() {
         labels.get("cluster").is_none(),
         "Prometheus takes its external labels away: {labels}"
     );
-    let found: Vec<(i64, f64)> = result[0]["values"]
+    let mut found: Vec<(i64, f64)> = result[0]["values"]
         .as_array()
         .expect("values")
         .iter()
@@ -171,6 +165,11 @@ fn prometheus_reads_the_archive() {
             )
         })
         .collect();
+    // The archive has a row in each second since the agent's start, of which two may be in one second of the wall's clock. There
+    // history tells the later.
+    found.reverse();
+    found.dedup_by_key(|(time, _)| *time / 1_000);
+    found.reverse();
     assert_eq!(found, right);
     // And what an operator asks: how fast it was, a minute long.
     let rate = prometheus.ask(
