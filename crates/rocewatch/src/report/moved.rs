@@ -149,7 +149,7 @@ impl Watcher {
     /// What has left its range.
     pub(super) fn moved(self, device: &str, port: u32) -> Vec<Moved> {
         let departed = |((signal, index), range): ((Signal, Option<Index>), Range)| {
-            let (at, value) = range.departed?;
+            let (at, value) = range.departure()?;
             Some(Moved {
                 at,
                 device: device.to_owned(),
@@ -202,6 +202,13 @@ impl Manner {
 }
 
 impl Range {
+    /// When it left its range, and by which rate. What left it less than a second before the rows end is taken at its word: an
+    /// incident is looked at while it goes on.
+    fn departure(&self) -> Option<(i64, f64)> {
+        let pending = self.candidate.map(|candidate| (candidate.begin, candidate.rate));
+        self.departed.or(pending)
+    }
+
     fn take(&mut self, value: u64, wall: i64, manner: Manner, usual: bool) {
         let last = self.last.replace((value, wall));
         let Some((before, since)) = last.filter(|(_, since)| *since < wall) else {
@@ -293,6 +300,15 @@ mod tests {
                 Some((20 * TENTH, rate))
             );
         }
+    }
+
+    #[test]
+    fn what_began_just_before_the_rows_end_is_a_departure() {
+        let left = Some((20 * TENTH, 400.0));
+        assert_eq!(after([40; 3], Manner::Flows).departure(), left);
+        assert_eq!(after([40, 10, 10], Manner::Flows).departure(), left);
+        let moment = [40].into_iter().chain([10; 30]);
+        assert_eq!(after(moment, Manner::Flows).departure(), None);
     }
 
     #[test]
