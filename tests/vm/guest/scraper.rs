@@ -207,7 +207,8 @@ impl Footprint {
         }
     }
 
-    /// Fails if this is more than `before` by more than a connection or two, or than memory that an allocator keeps.
+    /// Fails if this is more than `before` by more than a connection or two, or than memory that an allocator keeps: the rings of
+    /// a device alone are nearly a MiB, and would be lost in each round.
     pub(crate) fn assert_no_more_than(self, before: Self) {
         println!("before {before:?}, after {self:?}");
         assert!(
@@ -216,7 +217,7 @@ impl Footprint {
         );
         assert!(self.threads <= before.threads, "{self:?} after {before:?}");
         assert!(
-            self.resident_kib <= before.resident_kib + 1024,
+            self.resident_kib <= before.resident_kib + 2048,
             "{self:?} after {before:?}"
         );
     }
