@@ -26,6 +26,16 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
         .expect("the binary can be started")
 }
 
+/// A configuration in `folder` for a clock that is so many times as fast, on which reading takes as many times longer: the shares of time
+/// that it may take by default, as many times.
+pub(crate) fn hurried_config(folder: &Path, speed: u32) -> PathBuf {
+    let config = folder.join("hurried.toml");
+    let (device, rtnl) = (f64::from(speed), f64::from(speed) * 0.2);
+    let shares = format!("[sampling]\ndevice_duty_percent = {device:.1}\nrtnl_duty_percent = {rtnl:.1}\n");
+    std::fs::write(&config, shares).expect("a file can be written");
+    config
+}
+
 /// A daemon on a port of its own; it is ended, by its own id, when it goes out of scope.
 pub(crate) struct Daemon {
     child: Child,
@@ -84,10 +94,7 @@ impl Daemon {
 
     /// A simulated server of two ports, a minute of it in a second, in an archive below `state`.
     pub(crate) fn hurried(state: &Path, scenario: &str) -> Self {
-        // The shares that hold by default, sixty times: on a clock that is so much faster reading takes as many times longer.
-        let config = state.join("hurried.toml");
-        let shares = "[sampling]\ndevice_duty_percent = 60\nrtnl_duty_percent = 12\n";
-        std::fs::write(&config, shares).expect("a file can be written");
+        let config = hurried_config(state, 60);
         let [state, config] = [state, &config].map(|path| path.to_str().expect("paths are text"));
         let server = ["demo", "--scenario", scenario, "--ports", "2", "--speed", "60"];
         let daemon = Self::start(&[&server[..], &["--state", state, "--config", config]].concat());

@@ -4,6 +4,7 @@ use crate::node::{GEN5, Node, ip, ipv6, over_ipv6};
 use catalog::{Index, Signal};
 use doctor::Algorithm;
 use model::{Acs, Address, Bond, Express, Fec, GidType, Iommu, Neighbour, PcieLink, Routing, Rule, Trust};
+use std::net::IpAddr;
 
 pub(crate) type Change = fn(&mut Node);
 
@@ -12,6 +13,15 @@ pub(crate) struct Case {
     /// The checks that fire, by name.
     pub(crate) checks: Vec<&'static str>,
     pub(crate) fault: Change,
+}
+
+/// Moves the second rail there. It has no table of its own any more: its way out is by a gateway in the main one.
+fn into_the_subnet_of_the_first(routing: &mut Routing, address: IpAddr) {
+    routing.addresses[1].address = address;
+    routing.rules.retain(|rule| rule.table != 101);
+    for route in routing.routes.iter_mut().filter(|route| route.table == 101) {
+        route.table = 254;
+    }
 }
 
 fn case(name: &'static str, checks: &[&'static str], fault: Change) -> Case {
@@ -318,15 +328,7 @@ fn network() -> Vec<Case> {
                 .for_each(|gid| gid.index += 2);
         }),
         case("one subnet for two rails", &["subnet_shared"], |node| {
-            let routing = routing(node);
-            routing.addresses[1].address = ip(0, 3);
-            routing.rules.retain(|rule| rule.table != 101);
-            // Its way out is by a gateway in the main table now.
-            routing
-                .routes
-                .iter_mut()
-                .filter(|route| route.table == 101)
-                .for_each(|route| route.table = 254);
+            into_the_subnet_of_the_first(routing(node), ip(0, 3));
         }),
         case("a rule that is missing", &["source_route_missing"], |node| {
             routing(node).rules.remove(2);
@@ -342,13 +344,7 @@ fn network() -> Vec<Case> {
         case("one subnet of IPv6 for two rails", &["subnet_shared"], |node| {
             let routing = routing(node);
             over_ipv6(routing);
-            routing.addresses[1].address = ipv6(0, 3);
-            routing.rules.retain(|rule| rule.table != 101);
-            routing
-                .routes
-                .iter_mut()
-                .filter(|route| route.table == 101)
-                .for_each(|route| route.table = 254);
+            into_the_subnet_of_the_first(routing, ipv6(0, 3));
         }),
         case(
             "a rule of IPv6 that is missing",

@@ -32,6 +32,11 @@ fn active(port: &Port, source: SourceKind) -> Box<dyn Source> {
     }
 }
 
+fn names(source: &dyn Source) -> Vec<std::sync::Arc<str>> {
+    let columns = source.schema().columns.iter();
+    columns.map(|column| column.name.clone()).collect()
+}
+
 fn steer(line: &str) {
     fs::write("/proc/fakeroce", line).unwrap();
 }
@@ -202,12 +207,7 @@ fn optional_counters_are_switched_on_while_they_are_read_and_others_stay() {
     let Opened::Active(mut source) = kernel.open(&port(device), SourceKind::HwCounters) else {
         panic!("hw_counters can be read")
     };
-    let names: Vec<_> = source
-        .schema()
-        .columns
-        .iter()
-        .map(|column| column.name.clone())
-        .collect();
+    let names = names(&*source);
     for name in ["cc_rx_ce_pkts", "cc_rx_cnp_pkts", "cc_tx_cnp_pkts"] {
         assert!(names.iter().any(|known| &**known == name), "{names:?}");
     }
@@ -302,12 +302,7 @@ fn counters_of_queue_pairs_cost_one_query_for_each_group_and_no_allocation() {
         "qp {device} 50 RC;qp {device} 51 RC;qp {device} 52 UD;qpcount {device} 51 packet_seq_err 9"
     ));
     let mut source = active(&port(device), SourceKind::QpCounters);
-    let names: Vec<_> = source
-        .schema()
-        .columns
-        .iter()
-        .map(|column| column.name.clone())
-        .collect();
+    let names = names(&*source);
     let whose = format!("pid={} qp_type=RC ", std::process::id());
     let at = names
         .iter()
