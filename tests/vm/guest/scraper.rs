@@ -217,7 +217,7 @@ impl Footprint {
         );
         assert!(self.threads <= before.threads, "{self:?} after {before:?}");
         assert!(
-            self.resident_kib <= before.resident_kib + 2048,
+            self.resident_kib <= before.resident_kib + 1024,
             "{self:?} after {before:?}"
         );
     }
