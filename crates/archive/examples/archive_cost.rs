@@ -1,6 +1,6 @@
 //! What the archive costs: writes a simulated day of an 8-port server, and looks things up in it.
 //!
-//! `cargo run --release -p rocewatch-archive --example cost [HOURS [SCENARIO]]`
+//! `cargo run --release -p rocewatch-archive --example archive_cost [HOURS [SCENARIO]]`
 
 // An example measures and prints; it is no part of the daemon.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]

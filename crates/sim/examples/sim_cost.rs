@@ -1,5 +1,7 @@
 //! What the simulator costs: plays servers at the default cadence on a clock of its own, as fast as it can, and then a
 //! week of one in steps of an hour.
+//!
+//! `cargo run --release -p rocewatch-sim --example sim_cost`
 
 // An example measures and prints; it is no part of the daemon.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
