@@ -16,17 +16,26 @@ fn capture() -> String {
     path.to_str().expect("a path of text").to_owned()
 }
 
+/// Under whatever the tests themselves were started: with nohup, or behind a shell's `&`, signals are ignored, and would be so
+/// in everything below.
+const AS_FROM_A_TERMINAL: [&str; 2] = ["env", "--default-signal"];
+
+fn command(options: &[&str], script: &str) -> Command {
+    let [env, default] = AS_FROM_A_TERMINAL;
+    let mut command = Command::new(env);
+    command.arg(default).arg(binary());
+    command.args(["watch", "--replay", &capture()]).args(options);
+    command.args(["--", "sh", "-c", script]);
+    command
+}
+
 fn watch(options: &[&str], script: &str) -> Output {
-    let capture = capture();
-    let mut arguments = vec!["watch", "--replay", &capture];
-    arguments.extend(options);
-    arguments.extend(["--", "sh", "-c", script]);
-    run(&arguments)
+    let output = command(options, script).stdin(Stdio::null()).output();
+    output.expect("the binary can be started")
 }
 
 fn start(script: &str) -> Child {
-    Command::new(binary())
-        .args(["watch", "--replay", &capture(), "--", "sh", "-c", script])
+    command(&[], script)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -104,7 +113,8 @@ fn what_is_typed_at_the_terminal_comes_once() {
     let script = "trap 'echo interrupted' INT; echo ready; sleep 0.6; sleep 0.6; exit 7";
     // script(1) starts $SHELL, and one that stays in between, as dash does, would end by the ^C itself.
     let line = format!(
-        "exec {} watch --replay {} -- sh -c \"{script}\"",
+        "exec {} {} watch --replay {} -- sh -c \"{script}\"",
+        AS_FROM_A_TERMINAL.join(" "),
         binary().display(),
         capture()
     );
