@@ -73,6 +73,7 @@ fn a_node_that_nobody_set_up_has_all_of_it_found() {
         ("mtu_small", "mlx5_1"),
         ("pcie_narrow", "mlx5_0"),
         ("pcie_below_line", "mlx5_0"),
+        ("pcie_errors", "mlx5_0"),
         // By configuration space, which a capture has if root took it.
         ("pcie_payload", "mlx5_0"),
         ("pcie_read_request", "mlx5_0"),

@@ -68,6 +68,7 @@ impl Place {
             | SourceKind::DeviceCounters
             | SourceKind::PortCounters
             | SourceKind::Hwmon
+            | SourceKind::Aer
             | SourceKind::Verbs
             | SourceKind::QpCounters => {
                 format!("rdma/{}/{}", port.device, port.id.number)

@@ -154,6 +154,7 @@ fn source_order(source: &str) -> usize {
         "Settings",
         "Dcb",
         "Hwmon",
+        "Aer",
         "Module",
         "Verbs",
     ]

@@ -21,6 +21,8 @@ pub enum SourceKind {
     Dcb,
     /// Temperatures by hwmon. Mostly one firmware command a sensor, never under rtnl.
     Hwmon,
+    /// PCI Express errors of the NIC and of its slot, by Advanced Error Reporting. Memory of the kernel, never under rtnl.
+    Aer,
     /// Temperature, voltage and optical power of the module, by its memory. Under rtnl, and slow; needs `CAP_NET_ADMIN`.
     Module,
     /// Asynchronous events of the RDMA device, by libibverbs. Needs write access to the device's uverbs file.
@@ -32,7 +34,7 @@ pub enum SourceKind {
 
 impl SourceKind {
     /// Every source, in the order in which they are shown.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Ethtool,
         Self::HwCounters,
         Self::DeviceCounters,
@@ -41,6 +43,7 @@ impl SourceKind {
         Self::Settings,
         Self::Dcb,
         Self::Hwmon,
+        Self::Aer,
         Self::Module,
         Self::Verbs,
         Self::QpCounters,
@@ -58,6 +61,7 @@ impl SourceKind {
             Self::Settings => "settings",
             Self::Dcb => "dcb",
             Self::Hwmon => "hwmon",
+            Self::Aer => "aer",
             Self::Module => "module",
             Self::Verbs => "verbs",
             Self::QpCounters => "qp_counters",

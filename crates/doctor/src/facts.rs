@@ -48,6 +48,8 @@ pub struct LinkFacts {
     pub pause_tx: Option<bool>,
     /// Milliseconds after which the NIC stops pausing by itself; 0 is never.
     pub storm_prevention: Option<u64>,
+    /// Fatal `PCIe` errors since the device was found on the bus, of the NIC and of its slot.
+    pub pcie_fatal: Option<u64>,
     /// Degrees Celsius of the module.
     pub module_celsius: Option<f64>,
     /// Degrees Celsius of the chip.
@@ -82,6 +84,7 @@ impl LinkFacts {
             pause_rx: flag(Signal::PauseRxEnabled),
             pause_tx: flag(Signal::PauseTxEnabled),
             storm_prevention: value(Signal::PfcStormPrevention),
+            pcie_fatal: value(Signal::PcieFatal),
             module_celsius: celsius(Signal::TemperatureModule),
             chip_celsius: celsius(Signal::TemperatureChip),
             rx_nanowatts: lanes(Signal::ModuleRxPower),

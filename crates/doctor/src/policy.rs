@@ -22,6 +22,8 @@ pub struct Policy {
     pub mtu: u32,
     /// Speed of each rail in bits per second; `None` compares the rails with each other and with what they are capable of.
     pub speed: Option<u64>,
+    /// Length in metres of the cable to the switch; `None` asks only for what any cable needs.
+    pub cable: Option<u32>,
 }
 
 /// What holds senders back in a fabric.
@@ -57,6 +59,7 @@ impl Default for Policy {
             cnp_dscp: None,
             mtu: 4096,
             speed: None,
+            cable: None,
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::ethtool::Columns;
 use crate::tree::Tree;
-use crate::{Context, link, netns, rdma, settings};
+use crate::{Context, aer, link, netns, rdma, settings};
 use capture::{Files, Node};
-use model::{ABSENT, Opened, Port, Read, SourceKind};
+use model::{ABSENT, Opened, Pci, Port, Read, SourceKind};
 use rustix::io::Errno;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ const CONTENTS: [(&str, &str); 7] = [
 ];
 
 /// A source of files: which, the folder of its files, and two of them.
-const SOURCES: [(SourceKind, &str, [&str; 2]); 4] = [
+const SOURCES: [(SourceKind, &str, [&str; 2]); 5] = [
     (
         SourceKind::HwCounters,
         "class/infiniband/mlx5_0/ports/1/hw_counters",
@@ -58,6 +58,11 @@ const SOURCES: [(SourceKind, &str, [&str; 2]); 4] = [
         "class/net/rail0",
         ["carrier_up_count", "carrier_down_count"],
     ),
+    (
+        SourceKind::Aer,
+        "devices/pci0000:00/0000:1a:00.0",
+        ["aer_dev_correctable", "aer_dev_nonfatal"],
+    ),
 ];
 
 fn open(files: Files, source: SourceKind) -> Opened {
@@ -69,6 +74,11 @@ fn open(files: Files, source: SourceKind) -> Opened {
     };
     let port = Port {
         device: "mlx5_0".to_owned(),
+        pci: Some(Pci {
+            address: "0000:1a:00.0".to_owned(),
+            current: None,
+            max: None,
+        }),
         ..netns::any_port("rail0")
     };
     match source {
@@ -77,6 +87,7 @@ fn open(files: Files, source: SourceKind) -> Opened {
         SourceKind::PortCounters => rdma::open_port_counters(&context, &port),
         SourceKind::Link => link::open(&context, &port),
         SourceKind::Settings => settings::open(&context, &port),
+        SourceKind::Aer => aer::open(&context, &port),
         other => panic!("{other} reads no files"),
     }
 }
@@ -85,12 +96,31 @@ fn open(files: Files, source: SourceKind) -> Opened {
 fn with(source: &(SourceKind, &str, [&str; 2]), first: &Node, odd: &Node) -> Files {
     let (_, folder, [one, other]) = source;
     let mut files = Files::new();
-    files.put(&format!("{folder}/{one}"), first.clone());
-    files.put(&format!("{folder}/{other}"), odd.clone());
+    for (name, content) in [(one, first), (other, odd)] {
+        files.put(&format!("{folder}/{name}"), in_form(source.0, content));
+    }
+    let function = Node::Link("../../../devices/pci0000:00/0000:1a:00.0".to_owned());
+    files.put("bus/pci/devices/0000:1a:00.0", function);
     files.put("class/infiniband/mlx5_0/ports/1/link_layer", file("Ethernet\n"));
     files.put("class/net/rail0/flags", file("0x1003\n"));
     files.put("class/net/rail0/operstate", file("up\n"));
     files
+}
+
+/// What stands where a number is expected, in a file of this source.
+fn in_form(source: SourceKind, content: &Node) -> Node {
+    match content {
+        Node::File(number) if source == SourceKind::Aer => {
+            let table = [b"RxErr 0\nTOTAL_ERR_COR ", &number[..]].concat();
+            // What is longer than any number stands for what is longer than any table.
+            Node::File(if number.len() > 40 {
+                table.repeat(40)
+            } else {
+                table
+            })
+        }
+        other => other.clone(),
+    }
 }
 
 fn file(content: &str) -> Node {

@@ -18,6 +18,14 @@ pub mod number {
         number::decimal(content).map_err(number::NotANumber::reason)
     }
 
+    /// See [`crate::aer::total`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn total(table: &[u8]) -> Result<u64, &'static str> {
+        crate::aer::total(table).map_err(number::NotANumber::reason)
+    }
+
     /// See [`number::hexadecimal`].
     ///
     /// # Errors

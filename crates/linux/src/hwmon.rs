@@ -6,9 +6,8 @@
 
 use crate::Context;
 use crate::number::{NotANumber, decimal};
-use crate::tree::{Fault, File, Tree};
+use crate::tree::{Fault, File, Tree, read_row};
 use model::{ABSENT, Opened, Port, Read, Schema, Source, SourceKind, Why};
-use rustix::io::Errno;
 use std::sync::Arc;
 
 /// Opens the source of a port.
@@ -83,23 +82,10 @@ impl Source for Hwmon {
     }
 
     fn read(&mut self, row: &mut [u64]) -> Read {
-        let (mut any, mut failed) = (false, None);
-        for (cell, file) in row.iter_mut().zip(&self.files) {
-            *cell = ABSENT;
-            match file.parse(decimal) {
-                Ok(millicelsius) => {
-                    *cell = millicelsius;
-                    any = true;
-                }
-                // Below freezing inside a server: a sensor without a value. A row has no place for a sign.
-                Err(Fault::Content(NotANumber::Negative)) => any = true,
-                Err(gone @ Fault::Errno(Errno::NODEV)) => return Read::Missing(file.why(gone)),
-                Err(fault) => failed = Some((file, fault)),
-            }
-        }
-        match failed {
-            Some((file, fault)) if !any => Read::Missing(file.why(fault)),
-            _ => Read::Row,
-        }
+        read_row(row, &self.files, |file| match file.parse(decimal) {
+            // Below freezing inside a server: a sensor without a value. A row has no place for a sign.
+            Err(Fault::Content(NotANumber::Negative)) => Ok(ABSENT),
+            millicelsius => millicelsius,
+        })
     }
 }

@@ -4,9 +4,9 @@ use crate::errno::why_from_errno;
 use crate::ethtool::Columns;
 use crate::processes::Processes;
 use crate::tree::Tree;
-use crate::{changes, dcb, ethtool, hwmon, link, module, ports, rdma, record, settings, setup, verbs};
+use crate::{aer, changes, dcb, ethtool, hwmon, link, module, ports, rdma, record, settings, setup, verbs};
 use capture::Files;
-use model::{Changes, Host, LinkLayer, Opened, Port, QueuePairs, Setup, SourceKind, Why};
+use model::{Changes, Host, KernelBuild, LinkLayer, Opened, Port, QueuePairs, Setup, SourceKind, Why};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
@@ -75,6 +75,8 @@ pub(crate) struct Context {
 pub struct Kernel {
     context: Context,
     procfs: PathBuf,
+    /// Read at the start: a daemon that has locked itself in cannot open the files any more.
+    build: Option<KernelBuild>,
     without_rdma: Once,
 }
 
@@ -102,6 +104,7 @@ impl Kernel {
             Columns::Known
         };
         Self {
+            build: setup::kernel_build(&tree, &options.procfs),
             context: Context {
                 tree: Arc::new(tree),
                 live,
@@ -170,6 +173,7 @@ impl Host for Kernel {
             (SourceKind::DeviceCounters, _) => rdma::open_device_counters(context, port),
             (SourceKind::PortCounters, _) => rdma::open_port_counters(context, port),
             (SourceKind::Hwmon, _) => hwmon::open(context, port),
+            (SourceKind::Aer, _) => aer::open(context, port),
             (SourceKind::Module, None) => module::open(context, port),
             (SourceKind::Verbs, _) => verbs::open(context, port),
             (SourceKind::QpCounters, _) => rdma::open_qp_counters(context, &self.procfs, port),
@@ -177,7 +181,7 @@ impl Host for Kernel {
     }
 
     fn setup(&self, ports: &[Port]) -> Setup {
-        setup::read(&self.context, ports)
+        setup::read(&self.context, &self.procfs, self.build.as_ref(), ports)
     }
 
     fn queue_pairs(&self, port: &Port) -> Result<QueuePairs, Why> {

@@ -1,10 +1,11 @@
 //! Reads RoCE counters and facts from a Linux kernel.
 //!
 //! This is the one crate that touches the kernel: sysfs ([`tree`]), RDMA netlink and its files ([`rdma`]), a driver's
-//! statistics ([`ethtool`]), ethtool netlink ([`settings`], [`module`]), DCB netlink ([`dcb`]), hwmon ([`hwmon`]), rtnetlink
-//! ([`changes`]) and libibverbs ([`verbs`]). It knows how to ask; what the answers mean is in the catalogue.
+//! statistics ([`ethtool`]), ethtool netlink ([`settings`], [`module`]), DCB netlink ([`dcb`]), hwmon ([`hwmon`]), PCI
+//! Express errors ([`aer`]), rtnetlink ([`changes`]) and libibverbs ([`verbs`]). It knows how to ask; what the answers mean is in the catalogue.
 #![allow(rustdoc::private_intra_doc_links)] // the map above is for who reads the code
 
+mod aer;
 mod changes;
 mod clock;
 mod dcb;

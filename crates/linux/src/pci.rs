@@ -2,7 +2,7 @@
 
 use crate::number::{decimal, hexadecimal};
 use crate::tree::Tree;
-use model::{Gpu, GpuSetup, Pci, PcieLink};
+use model::{Gpu, GpuSetup, Pci, PcieLink, Port};
 use std::cmp::Reverse;
 
 /// Base class and subclass of a VGA controller, a 3D controller, any other display controller, and a processing
@@ -30,6 +30,19 @@ pub(crate) fn function(path: &str) -> Option<&str> {
         }
         path = path.rsplit_once('/')?.0;
     }
+}
+
+/// The PCI function of a port, below `devices/`.
+pub(crate) fn device(tree: &Tree, port: &Port) -> Option<String> {
+    let address = &port.pci.as_ref()?.address;
+    let path = tree.resolve(&format!("bus/pci/devices/{address}")).ok()?;
+    function(&path).map(str::to_owned)
+}
+
+/// The bridge that the function at `path` is behind; `None` of a root port.
+pub(crate) fn above(path: &str) -> Option<&str> {
+    let (above, _) = path.rsplit_once('/')?;
+    address(above).map(|_| above)
 }
 
 fn is_address(name: &str) -> bool {

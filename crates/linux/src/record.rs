@@ -57,7 +57,7 @@ const NETDEV_FOLDERS: [&str; 8] = [
     "ecn/roce_rp/enable",
 ];
 /// Of a PCI function and the bridges above it.
-const PCI: [&str; 11] = [
+const PCI: [&str; 14] = [
     "class",
     "vendor",
     "device",
@@ -69,6 +69,9 @@ const PCI: [&str; 11] = [
     "current_link_width",
     "max_link_speed",
     "max_link_width",
+    "aer_dev_correctable",
+    "aer_dev_nonfatal",
+    "aer_dev_fatal",
 ];
 /// Of modules that let a NIC reach GPU memory, and of the NIC's driver.
 const MODULES: [&str; 4] = ["nvidia_peermem", "nv_peer_mem", "nvidia", "amdgpu"];
@@ -274,7 +277,7 @@ impl<'a> Recorder<'a> {
             self.attributes(at, &PCI);
             // 64 bytes without a right, all of it with CAP_SYS_ADMIN.
             self.attribute(&format!("{at}/config"));
-            at = at.rsplit_once('/').map_or("", |(above, _)| above);
+            at = pci::above(at).unwrap_or_default();
         }
     }
 

@@ -1,6 +1,7 @@
 //! How a node and its ports are set up, as far as rows do not tell it: files, and what DCB netlink, ethtool netlink and
 //! rtnetlink tell once. What cannot be read is left out.
 
+mod build;
 mod dcb;
 mod host;
 mod link;
@@ -8,12 +9,13 @@ mod netdev;
 mod pci;
 mod routes;
 
-use crate::pci::{Gpus, function};
+use crate::pci::{Gpus, device};
 use crate::{Context, Tree};
-use model::{GpuSetup, NodeSetup, Port, PortSetup, Setup};
+use model::{GpuSetup, KernelBuild, NodeSetup, Port, PortSetup, Setup};
+use std::path::Path;
 
 /// All that can be learned of `ports` and their node. Waits for rtnl where the kernel is asked.
-pub(crate) fn read(ctx: &Context, ports: &[Port]) -> Setup {
+pub(crate) fn read(ctx: &Context, procfs: &Path, build: Option<&KernelBuild>, ports: &[Port]) -> Setup {
     let tree = &*ctx.tree;
     let gpus = tree.exists("bus/pci/devices").then(|| Gpus::find(tree).all());
     let of = |port: &Port| {
@@ -25,11 +27,17 @@ pub(crate) fn read(ctx: &Context, ports: &[Port]) -> Setup {
     Setup {
         ports: ports.iter().map(of).collect(),
         node: NodeSetup {
-            gpu_direct: host::gpu_direct(tree),
-            routing: ctx.live.then(routes::read).flatten(),
+            gpu_direct: host::gpu_direct(tree, build),
+            routing: ctx.live.then(|| routes::read(procfs)).flatten(),
             gpus,
         },
     }
+}
+
+/// How the running kernel was built, which matters beside a GPU's driver; `None` of a copy of another's files.
+pub(crate) fn kernel_build(tree: &Tree, procfs: &Path) -> Option<KernelBuild> {
+    let matters = tree.is_sysfs() && host::has_gpu_driver(tree);
+    matters.then(|| build::read(procfs)).flatten()
 }
 
 fn of_port(ctx: &Context, port: &Port, gpus: &[GpuSetup]) -> PortSetup {
@@ -52,11 +60,4 @@ fn of_port(ctx: &Context, port: &Port, gpus: &[GpuSetup]) -> PortSetup {
         setup.link = port.ifindex.and_then(link::read).unwrap_or_default();
     }
     setup
-}
-
-/// The PCI function of a port, below `devices/`.
-fn device(tree: &Tree, port: &Port) -> Option<String> {
-    let address = &port.pci.as_ref()?.address;
-    let path = tree.resolve(&format!("bus/pci/devices/{address}")).ok()?;
-    function(&path).map(str::to_owned)
 }

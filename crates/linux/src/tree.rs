@@ -3,7 +3,7 @@
 use crate::errno::why_from_errno;
 use crate::number::{NotANumber, decimal};
 use capture::{Files, Miss};
-use model::Why;
+use model::{ABSENT, Read, Why};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FsWord, Mode, OFlags, accessat, fstatfs, open, openat, readlinkat};
 use rustix::io::{Errno, pread, retry_on_intr};
@@ -17,6 +17,8 @@ const TEXT: usize = 256;
 const PAGE: usize = 64 << 10;
 /// Longest content of a number's file; 20 digits and a newline.
 const NUMBER: usize = 64;
+/// Longest content of a file with a table of counters: 28 kinds of PCI Express errors, with 20 digits each.
+const TABLE: usize = 2048;
 /// Most entries of a directory that are looked at: more netdevs than a node can run containers.
 const ENTRIES: usize = 16_384;
 
@@ -166,6 +168,27 @@ impl Tree {
         Ok(content)
     }
 
+    /// All of a file that is no object of sysfs, in as many reads as it takes.
+    ///
+    /// # Errors
+    /// The errno; `EFBIG` if it is longer than `most`.
+    pub(crate) fn whole(&self, path: &str, most: usize) -> Result<Vec<u8>, Errno> {
+        let descriptor = match &self.store {
+            Store::Directory { descriptor, .. } => open_file(descriptor, path)?,
+            Store::Recorded(files) => return Ok(files.read(path).map_err(errno_of)?.to_vec()),
+        };
+        let (mut content, mut chunk) = (Vec::new(), vec![0; PAGE]);
+        loop {
+            let length = retry_on_intr(|| pread(&descriptor, &mut chunk, content.len() as u64))?;
+            content.extend_from_slice(&chunk[..length]);
+            match length {
+                0 => return Ok(content),
+                _ if content.len() > most => return Err(Errno::FBIG),
+                _ => {}
+            }
+        }
+    }
+
     /// The entries of a directory, by name.
     ///
     /// # Errors
@@ -292,17 +315,51 @@ impl File {
     /// # Errors
     /// As for [`Self::number`].
     pub(crate) fn parse<T>(&self, parse: impl FnOnce(&[u8]) -> Result<T, NotANumber>) -> Result<T, Fault> {
-        let mut content = [0; NUMBER];
-        let content = match &self.content {
-            Content::Kernel(descriptor) => read_whole(descriptor, &mut content)?,
-            Content::Recorded(recorded) => copy_whole(recorded, &mut content)?,
-        };
-        Ok(parse(content)?)
+        Ok(parse(self.read(&mut [0; NUMBER])?)?)
+    }
+
+    /// The same of a file with a table of counters.
+    ///
+    /// # Errors
+    /// As for [`Self::number`].
+    pub(crate) fn parse_table<T>(
+        &self,
+        parse: impl FnOnce(&[u8]) -> Result<T, NotANumber>,
+    ) -> Result<T, Fault> {
+        Ok(parse(self.read(&mut [0; TABLE])?)?)
+    }
+
+    fn read<'a>(&self, content: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+        match &self.content {
+            Content::Kernel(descriptor) => read_whole(descriptor, content),
+            Content::Recorded(recorded) => copy_whole(recorded, content),
+        }
     }
 
     /// The fault, met at this file.
     pub(crate) fn why(&self, fault: Fault) -> Why {
         fault.at(&self.name)
+    }
+}
+
+/// Fills a row from a file for each cell. A file that cannot be read costs its own cell; the row is missing if no file can, or
+/// the device is gone.
+pub(crate) fn read_row(row: &mut [u64], files: &[File], read: impl Fn(&File) -> Result<u64, Fault>) -> Read {
+    let (mut any, mut failed) = (false, None);
+    for (cell, file) in row.iter_mut().zip(files) {
+        *cell = ABSENT;
+        match read(file) {
+            Ok(value) => {
+                *cell = value;
+                any = true;
+            }
+            Err(gone @ Fault::Errno(Errno::NODEV)) => return Read::Missing(file.why(gone)),
+            Err(fault) => failed = Some((file, fault)),
+        }
+    }
+    match failed {
+        Some((file, fault)) if !any => Read::Missing(file.why(fault)),
+        _ => Read::Row,
     }
 }
 

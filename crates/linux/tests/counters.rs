@@ -257,6 +257,37 @@ fn temperatures_by_their_labels() {
     assert!(matches!(source.read(&mut [0; 3]), Read::Missing(why) if why.detail.contains("hwmon4")));
 }
 
+/// Numbers of the NIC and of the bridge above it, in the form of `aer_stats_dev_attr` in drivers/pci/pcie/aer.c.
+#[test]
+fn pcie_errors_of_both_ends_of_the_link_are_read() {
+    let sysfs = Sysfs::new();
+    let device = sysfs.nic(0);
+    let why = sysfs.not_applicable("mlx5_0", SourceKind::Aer);
+    assert_eq!(why.reason, "no_aer");
+    let slot = device.rsplit_once('/').unwrap().0;
+    sysfs.file(
+        &format!("{device}/aer_dev_correctable"),
+        "RxErr 2\nBadTLP 40\nTOTAL_ERR_COR 42",
+    );
+    sysfs.file(&format!("{device}/aer_dev_fatal"), "DLP 0\nTOTAL_ERR_FATAL 0");
+    sysfs.file(&format!("{slot}/aer_dev_correctable"), "RxErr 0\nTOTAL_ERR_COR 7");
+    let mut source = sysfs.active("mlx5_0", SourceKind::Aer);
+    let right = [
+        ("aer_dev_correctable", 42),
+        ("aer_dev_fatal", 0),
+        ("slot_aer_dev_correctable", 7),
+    ];
+    assert_eq!(
+        read(&mut *source),
+        right.map(|(name, value)| (name.to_owned(), value))
+    );
+    let signal = |i: usize| source.schema().columns[i].meaning.unwrap().signal().as_str();
+    assert_eq!(
+        (signal(0), signal(2)),
+        ("pcie.correctable", "pcie.slot_correctable")
+    );
+}
+
 #[test]
 fn a_netdev_without_rdma_has_temperatures_too() {
     let sysfs = Sysfs::new();

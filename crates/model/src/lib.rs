@@ -19,6 +19,6 @@ pub use qp_column::{LEFT_OUT, OTHERS, QUEUE_PAIRS, QpColumn};
 pub use queue_pair::{Holder, Owner, Place, QueuePair, QueuePairKind, QueuePairState, QueuePairs};
 pub use schema::{ABSENT, Column, Schema};
 pub use setup::{
-    Acs, Address, Bond, Buffers, EcnSetup, Express, Fec, GpuDirect, GpuSetup, Iommu, LinkSetup, Module,
-    Neighbour, NodeSetup, PciHop, PortSetup, Priorities, Route, Routing, Rule, Setup, Trust, network,
+    Acs, Address, Bond, Buffers, EcnSetup, Express, Fec, GpuDirect, GpuSetup, Iommu, KernelBuild, LinkSetup,
+    Module, Neighbour, NodeSetup, PciHop, PortSetup, Priorities, Route, Routing, Rule, Setup, Trust, network,
 };

@@ -50,9 +50,20 @@ pub struct GpuDirect {
     pub peer_memory: Option<Module>,
     /// The GPU driver: `nvidia` or `amdgpu`.
     pub gpu_driver: Option<Module>,
+    /// How the kernel that runs was built.
+    pub kernel: Option<KernelBuild>,
     /// Bytes of GPU memory that are registered with RDMA through a peer-memory client, which only drivers of the OFED kind
     /// tell (`/sys/kernel/mm/memory_peers`).
     pub registered_bytes: Option<u64>,
+}
+
+/// What a kernel has for handing GPU memory to NICs as DMA-BUF.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelBuild {
+    /// Its release, as `uname -r` prints it.
+    pub release: String,
+    /// The options of its build that are needed and that it was built without; `None` if the options are not told.
+    pub lacks: Option<Vec<&'static str>>,
 }
 
 /// A kernel module.
@@ -229,6 +240,11 @@ pub struct Routing {
     pub rules: Vec<Rule>,
     /// Neighbours that somebody wanted to reach.
     pub neighbours: Vec<Neighbour>,
+    /// Interfaces that take an IPv4 packet only if the answer to it would leave by them: those whose `rp_filter`, or that of
+    /// `all` if it is greater, is 1 (Documentation/networking/ip-sysctl.rst).
+    pub strict: Vec<u32>,
+    /// Hop limit of IPv4 packets whose route has none of its own: `ip_default_ttl`.
+    pub hop_limit: Option<u32>,
 }
 
 /// An address of an interface.
@@ -277,6 +293,8 @@ pub struct Route {
     pub ifindex: u32,
     /// Table that it stands in; 254 is the main one.
     pub table: u32,
+    /// Hop limit of packets that take it, where it has one of its own.
+    pub hop_limit: Option<u32>,
 }
 
 /// A rule for packets of a source address.

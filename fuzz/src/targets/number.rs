@@ -1,8 +1,8 @@
 //! Numbers in the kernel's files, against the standard library's reader.
 
-use linux::fuzzing::number::{decimal, hexadecimal};
+use linux::fuzzing::number::{decimal, hexadecimal, total};
 
-/// `decimal` and `hexadecimal` take what the kernel prints, all of it and nothing else.
+/// `decimal`, `hexadecimal` and `total` take what the kernel prints, all of it and nothing else.
 pub fn check(content: &[u8]) {
     let line = content.strip_suffix(b"\n").unwrap_or(content);
     let text = std::str::from_utf8(line).ok();
@@ -20,4 +20,11 @@ pub fn check(content: &[u8]) {
         None => zero.then_some(0),
     };
     assert_eq!(hexadecimal(content).ok(), right);
+
+    let mut lines = content.split(|byte| *byte == b'\n');
+    let count = lines.find_map(|line| {
+        let at = line.iter().position(|byte| *byte == b' ')?;
+        line.starts_with(b"TOTAL_ERR_").then(|| &line[at + 1..])
+    });
+    assert_eq!(total(content).ok(), count.and_then(|count| decimal(count).ok()));
 }

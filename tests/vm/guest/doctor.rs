@@ -15,7 +15,7 @@ const fn fault(done: &'static str, undone: &'static str, said: &'static [&'stati
     Fault { done, undone, said }
 }
 
-const FAULTS: [Fault; 26] = [
+const FAULTS: [Fault; 29] = [
     fault(
         "dcb pfc set dev rail1 prio-pfc all:off",
         "dcb pfc set dev rail1 prio-pfc 3:on",
@@ -111,8 +111,14 @@ const FAULTS: [Fault; 26] = [
     ),
     fault(
         "dcb buffer set dev rail0 buffer-size 1:0",
-        "dcb buffer set dev rail0 buffer-size 1:131008",
+        "dcb buffer set dev rail0 buffer-size 1:163840",
         &["buffer_zero"],
+    ),
+    fault(
+        // Enough for 200 Gb/s, not for 400.
+        "dcb buffer set dev rail0 buffer-size 1:131072",
+        "dcb buffer set dev rail0 buffer-size 1:163840",
+        &["buffer_small"],
     ),
     fault(
         "dcb dcbx set dev rail0 lld-managed ieee",
@@ -144,6 +150,16 @@ const FAULTS: [Fault; 26] = [
         "sh /tmp/ways_out add",
         "sh /tmp/ways_out del",
         &["source_route_missing"],
+    ),
+    fault(
+        "sh /tmp/ways_out add; echo 1 >/proc/sys/net/ipv4/conf/rail1/rp_filter",
+        "sh /tmp/ways_out del; echo 0 >/proc/sys/net/ipv4/conf/rail1/rp_filter",
+        &["source_route_missing", "strict_source"],
+    ),
+    fault(
+        "ip route replace 10.9.0.0/16 via 10.0.0.254 dev rail0 hoplimit 3",
+        "ip route del 10.9.0.0/16",
+        &["hop_limit_low"],
     ),
     fault(
         "ip neigh replace 10.0.0.77 dev rail0 nud failed",
@@ -228,7 +244,7 @@ fn set_up_rightly() {
     for rail in 0..NICS {
         set(&format!(
             "ip link set rail{rail} mtu 9000; dcb app replace dev rail{rail} dscp-prio 26:3; \
-             dcb buffer set dev rail{rail} prio-buffer 3:1 buffer-size 0:131008 1:131008"
+             dcb buffer set dev rail{rail} prio-buffer 3:1 buffer-size 0:98176 1:163840"
         ));
     }
 }

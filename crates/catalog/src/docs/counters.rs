@@ -148,6 +148,7 @@ fn where_read(source: SourceKind) -> &'static str {
         SourceKind::Settings => "ethtool settings",
         SourceKind::Dcb => "DCB",
         SourceKind::Hwmon => "hwmon",
+        SourceKind::Aer => "Advanced Error Reporting of PCI Express",
         SourceKind::Module => "memory of the module",
         SourceKind::Verbs => "events of libibverbs",
         SourceKind::QpCounters => "counters of queue pairs",

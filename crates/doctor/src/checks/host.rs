@@ -5,12 +5,14 @@ use crate::facts::{Facts, Rails};
 use crate::finding::{Evidence, Finding};
 use crate::table::host as table;
 use catalog::Direction;
-use model::Module;
+use model::{GpuDirect, KernelBuild, Module};
 
 /// PCI vendor of NVIDIA.
 const NVIDIA: u64 = 0x10de;
 /// From this driver on the open kernel modules hand out DMA-BUF.
 const FIRST_OPEN: u32 = 515;
+/// From this kernel on RDMA takes DMA-BUF (commit 368c0159d492).
+const TAKES_DMA_BUF: (u32, u32) = (5, 12);
 /// NUMA distance of a node to itself, by ACPI.
 const LOCAL: u32 = 10;
 /// Share of the line from which a port is busy.
@@ -86,7 +88,11 @@ pub(super) fn of_node(facts: &Facts, rails: &[Rails<'_>], found: &mut Vec<Findin
         .as_ref()
         .is_some_and(|gpus| gpus.iter().any(|gpu| gpu.vendor == NVIDIA));
     let direct = &facts.node.gpu_direct;
-    if rails.is_empty() || !has_nvidia || !direct.modules_known {
+    if rails.is_empty() {
+        return;
+    }
+    not_built(direct, found);
+    if !has_nvidia || !direct.modules_known {
         return;
     }
     let driver = direct
@@ -95,16 +101,9 @@ pub(super) fn of_node(facts: &Facts, rails: &[Rails<'_>], found: &mut Vec<Findin
         .filter(|driver| driver.name == "nvidia");
     if let Some(driver) = driver
         && direct.peer_memory.is_none()
-        && hands_out_dma_buf(driver) == Some(false)
+        && let Some(why) = without_dma_buf(driver, direct.kernel.as_ref())
     {
-        let version = driver.version.clone().unwrap_or_else(|| "not known".to_owned());
-        let said = vec![
-            Evidence::new("nvidia_peermem, nv_peer_mem", "not loaded"),
-            Evidence::new(
-                "nvidia",
-                format!("version {version}, proprietary modules: no DMA-BUF"),
-            ),
-        ];
+        let said = vec![Evidence::new("nvidia_peermem, nv_peer_mem", "not loaded"), why];
         found.push(Finding::of_node(&table::GPUDIRECT_MISSING, said));
     }
     let busiest = rails
@@ -132,11 +131,73 @@ pub(super) fn of_node(facts: &Facts, rails: &[Rails<'_>], found: &mut Vec<Findin
     }
 }
 
-/// Whether the NVIDIA driver hands out GPU memory as DMA-BUF; `None` if that is not known.
-fn hands_out_dma_buf(driver: &Module) -> Option<bool> {
-    if driver.proprietary? {
-        return Some(false);
+/// Why GPU memory does not reach a NIC as DMA-BUF: the NVIDIA driver does not hand it out, or the kernel does not take it.
+/// `None` if it may.
+fn without_dma_buf(driver: &Module, kernel: Option<&KernelBuild>) -> Option<Evidence> {
+    let version = driver.version.as_deref();
+    let major = || version?.split('.').next()?.parse::<u32>().ok();
+    let is_open = driver.proprietary == Some(false);
+    if driver.proprietary == Some(true) || (is_open && major().is_some_and(|major| major < FIRST_OPEN)) {
+        let kind = if is_open {
+            "too old for"
+        } else {
+            "proprietary modules: no"
+        };
+        let version = version.unwrap_or("not known");
+        return Some(Evidence::new(
+            "nvidia",
+            format!("version {version}, {kind} DMA-BUF"),
+        ));
     }
-    let major = driver.version.as_ref()?.split('.').next()?.parse::<u32>().ok()?;
-    Some(major >= FIRST_OPEN)
+    let kernel =
+        kernel.filter(|kernel| number(&kernel.release).is_some_and(|number| number < TAKES_DMA_BUF))?;
+    Some(Evidence::new(
+        "kernel",
+        format!("{}, which takes no DMA-BUF for RDMA", kernel.release),
+    ))
+}
+
+/// The first two numbers of a release such as `5.15.0-105-generic`.
+fn number(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut next = || numbers.next()?.parse().ok();
+    Some((next()?, next()?))
+}
+
+/// AMD's libraries look at the kernel's options themselves.
+fn not_built(direct: &GpuDirect, found: &mut Vec<Finding>) {
+    let amd = direct
+        .gpu_driver
+        .as_ref()
+        .filter(|driver| driver.name == "amdgpu");
+    let Some(kernel) = amd.and(direct.kernel.as_ref()) else {
+        return;
+    };
+    // A client of the OFED kind needs neither.
+    if let (Some(lacks @ [_, ..]), None) = (kernel.lacks.as_deref(), direct.registered_bytes) {
+        let said = vec![
+            Evidence::new("kernel", kernel.release.clone()),
+            Evidence::new("built without", lacks.join(", ")),
+        ];
+        found.push(Finding::of_node(&table::DMA_BUF_NOT_BUILT, said));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_begins_with_its_number() {
+        for (release, right) in [
+            ("5.15.0-105-generic", Some((5, 15))),
+            ("6.12.0+", Some((6, 12))),
+            ("4.18.0-553.el8_10.x86_64", Some((4, 18))),
+            ("6.1", Some((6, 1))),
+            ("linux", None),
+            ("6", None),
+        ] {
+            assert_eq!(number(release), right, "{release}");
+        }
+    }
 }

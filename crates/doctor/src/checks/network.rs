@@ -16,6 +16,7 @@ const OWN_TABLE: u32 = 100;
 pub(super) fn of_port(look: Look<'_>, found: &mut Vec<Finding>) {
     gid(look, found);
     neighbours(look, found);
+    hops(look, found);
     bond(look, found);
 }
 
@@ -31,6 +32,39 @@ fn bond(look: Look<'_>, found: &mut Vec<Finding>) {
         ];
         found.push(Finding::of(&table::BOND_HASH, &look.port.port, said).with("{bond}", &bond.name));
     }
+}
+
+/// Routers on the way through a fabric of three tiers, and the port behind them.
+const HOPS: u32 = 6;
+
+fn hops(look: Look<'_>, found: &mut Vec<Finding>) {
+    let Some(routing) = &look.facts.node.routing else {
+        return;
+    };
+    let Some(own) = address(look.port, routing) else {
+        return;
+    };
+    let of_node = routing.hop_limit.filter(|_| own.address.is_ipv4());
+    let limited = ways_of(look.port, own, routing)
+        .filter_map(|way| Some((way, way.hop_limit.or(of_node)?)))
+        .find(|(_, limit)| *limit < HOPS);
+    let Some((way, limit)) = limited else { return };
+    let (to, bits) = way.to;
+    let whose = if way.hop_limit.is_some() {
+        "the route's"
+    } else {
+        "ip_default_ttl"
+    };
+    let said = vec![
+        Evidence::new(
+            format!("route to {to}/{bits}"),
+            way.gateway
+                .map_or_else(String::new, |gateway| format!("by {gateway}")),
+        ),
+        Evidence::new("hop limit", format!("{limit} ({whose})")),
+    ];
+    let finding = Finding::of(&table::HOP_LIMIT_LOW, &look.port.port, said);
+    found.push(in_family(finding, own));
 }
 
 fn gid(look: Look<'_>, found: &mut Vec<Finding>) {
@@ -173,30 +207,33 @@ fn subnets(rails: &Rails<'_>, routing: &Routing, found: &mut Vec<Finding>) {
             own,
             at,
         ));
+        strict(port, own, routing, found);
     }
 }
 
 /// Fills in the blanks of commands that add a table and a rule.
 fn routed(finding: Finding, own: Address, rail: usize) -> Finding {
     let table = OWN_TABLE + u32::try_from(rail).unwrap_or(0);
-    finding
-        .with("{family}", &if own.address.is_ipv4() { "-4" } else { "-6" })
+    in_family(finding, own)
         .with("{network}", &format!("{}/{}", own.network(), own.prefix))
         .with("{address}", &own.address)
         .with("{table}", &table)
 }
 
-/// The route by which packets from this address leave their subnet.
-fn way_out(port: &PortFacts, own: Address, routing: &Routing) -> Option<Route> {
-    let ifindex = port.port.ifindex?;
+fn in_family(finding: Finding, own: Address) -> Finding {
+    finding.with("{family}", &if own.address.is_ipv4() { "-4" } else { "-6" })
+}
+
+/// The routes by which packets from this address leave their subnet.
+fn ways_of(port: &PortFacts, own: Address, routing: &Routing) -> impl Iterator<Item = Route> {
     let tables = tables(own, routing);
-    let leads_out = |route: &&Route| {
-        route.ifindex == ifindex
+    let leads_out = move |route: &&Route| {
+        port.port.ifindex == Some(route.ifindex)
             && route.gateway.is_some()
             && route.to.0.is_ipv4() == own.address.is_ipv4()
             && tables.contains(&route.table)
     };
-    routing.routes.iter().find(leads_out).copied()
+    routing.routes.iter().filter(leads_out).copied()
 }
 
 fn ways_out(rails: &Rails<'_>, routing: &Routing, found: &mut Vec<Finding>) {
@@ -204,7 +241,7 @@ fn ways_out(rails: &Rails<'_>, routing: &Routing, found: &mut Vec<Finding>) {
         .ports()
         .filter_map(|port| {
             let own = address(port, routing)?;
-            Some((port, own, way_out(port, own, routing)))
+            Some((port, own, ways_of(port, own, routing).next()))
         })
         .collect();
     let with = all.iter().filter(|(_, _, way)| way.is_some()).count();
@@ -224,6 +261,26 @@ fn ways_out(rails: &Rails<'_>, routing: &Routing, found: &mut Vec<Finding>) {
             ];
             let finding = Finding::of(&table::SOURCE_ROUTE_MISSING, &port.port, said);
             found.push(routed(finding, own, at));
+            strict(port, own, routing, found);
         }
+    }
+}
+
+/// Of a rail without a way of its own: whether it drops what comes in by it meanwhile. A rail is told once.
+fn strict(port: &PortFacts, own: Address, routing: &Routing, found: &mut Vec<Finding>) {
+    let filters = port
+        .port
+        .ifindex
+        .is_some_and(|index| routing.strict.contains(&index));
+    let is_told = |finding: &Finding| {
+        finding.check == &table::STRICT_SOURCE
+            && finding.port.as_ref().is_some_and(|told| told.id == port.port.id)
+    };
+    if filters && own.address.is_ipv4() && !found.iter().any(is_told) {
+        let said = vec![
+            Evidence::new("rp_filter", "1: strict"),
+            Evidence::new("address", format!("{}/{}", own.address, own.prefix)),
+        ];
+        found.push(Finding::of(&table::STRICT_SOURCE, &port.port, said));
     }
 }

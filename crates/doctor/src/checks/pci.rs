@@ -4,10 +4,15 @@ use super::Look;
 use crate::check::Check;
 use crate::finding::{Evidence, Finding};
 use crate::table::port as table;
+use catalog::Signal;
 use model::{Iommu, PciHop, PcieLink};
 
 /// What of the raw bandwidth is left for data: headers of 24 bytes and more on payloads of 256, acknowledgements, flow control.
 const EFFICIENCY: f64 = 0.88;
+/// Corrected errors a second that no link in order has: the specification's bit error rate of 10^-12 is 0.5 of 32 GT/s x16.
+const CORRECTED: f64 = 1.0;
+/// Transfer rate up to which the link has no error correction of its own, with which retries are usual.
+const WITHOUT_FEC: f32 = 32.0;
 /// From this speed on a small read request is felt, in bits per second.
 const FAST: u64 = 100_000_000_000;
 
@@ -30,6 +35,7 @@ pub(super) fn of_port(look: Look<'_>, found: &mut Vec<Finding>) {
     links(look, found);
     capacity(look, found);
     control(look, found);
+    errors(look, found);
     redirection(look, found);
     let has_gpus = look.facts.node.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty());
     if has_gpus && look.port.setup.iommu == Some(Iommu::Translated) {
@@ -144,6 +150,51 @@ fn control(look: Look<'_>, found: &mut Vec<Finding>) {
             format!("{} bytes", nic.read_request),
         )];
         found.push(Finding::of(&table::PCIE_READ_REQUEST, &look.port.port, said));
+    }
+}
+
+/// Errors while the node is looked at, and fatal ones of before.
+fn errors(look: Look<'_>, found: &mut Vec<Finding>) {
+    let link = look.port.setup.pci.first().and_then(|nic| nic.current);
+    let is_exact = link.is_none_or(|link| link.gigatransfers <= WITHOUT_FEC);
+    let rate = |signal| look.port.window.as_ref()?.rate(signal);
+    let mut said = Vec::new();
+    for (what, signal, is_corrected) in [
+        ("corrected, noticed by the NIC", Signal::PcieCorrectable, true),
+        (
+            "corrected, noticed by the slot",
+            Signal::PcieSlotCorrectable,
+            true,
+        ),
+        (
+            "for which the link recovered, seen by the firmware",
+            Signal::PcieRxErrors,
+            true,
+        ),
+        (
+            "for which the other end recovered, seen by the firmware",
+            Signal::PcieTxErrors,
+            true,
+        ),
+        ("not corrected", Signal::PcieNonfatal, false),
+        ("fatal", Signal::PcieFatal, false),
+    ] {
+        let is_many = |rate: &f64| {
+            if is_corrected {
+                is_exact && *rate >= CORRECTED
+            } else {
+                *rate > 0.0
+            }
+        };
+        let rate = rate(signal).filter(is_many);
+        said.extend(rate.map(|rate| Evidence::new(format!("PCIe errors, {what}"), format!("{rate:.1}/s"))));
+    }
+    let before = look.port.link.pcie_fatal.filter(|errors| *errors > 0);
+    said.extend(
+        before.map(|errors| Evidence::new("fatal PCIe errors since the device is there", errors.to_string())),
+    );
+    if !said.is_empty() {
+        found.push(Finding::of(&table::PCIE_ERRORS, &look.port.port, said));
     }
 }
 

@@ -13,6 +13,10 @@ use model::Priorities;
 const LLD_MANAGED: u8 = 2;
 /// RDMA bytes a second below which their priority is not looked for.
 const BUSY: f64 = 1e6;
+/// Bytes of a frame beside its MTU: header, VLAN tag, check sequence.
+const ETHERNET: u64 = 22;
+/// Metres that the mlx5 driver reckons with (`MLX5E_DEFAULT_CABLE_LEN`).
+const DRIVERS_CABLE: u32 = 7;
 
 pub(super) fn of_port(look: Look<'_>, found: &mut Vec<Finding>) {
     mask(look, found);
@@ -117,6 +121,18 @@ fn buffers(look: Look<'_>, found: &mut Vec<Finding>) {
             ];
             found.push(Finding::of(&table::BUFFER_ZERO, &look.port.port, said));
         }
+        if let Some(&bytes @ 1..) = buffers.bytes.get(usize::from(own))
+            && let Some(needed) = headroom(look).filter(|needed| u64::from(bytes) < *needed)
+        {
+            let said = vec![
+                mapped.clone(),
+                Evidence::new(format!("size of buffer {own}"), format!("{bytes} bytes")),
+                Evidence::new("under way when the pause is sent", format!("{needed} bytes")),
+            ];
+            let finding = Finding::of(&table::BUFFER_SMALL, &look.port.port, said);
+            let finding = finding.with("{buffer}", &own).with("{bytes}", &needed);
+            found.push(finding.with("{meters}", &look.policy.cable.unwrap_or(DRIVERS_CABLE)));
+        }
         let beside: Vec<_> = list(!mask).filter(|other| buffer(*other) == own).collect();
         if !beside.is_empty() {
             let names: Vec<_> = beside.iter().map(u8::to_string).collect();
@@ -125,6 +141,15 @@ fn buffers(look: Look<'_>, found: &mut Vec<Finding>) {
             found.push(finding.with("{priority}", &priority));
         }
     }
+}
+
+/// Bytes that a lossless buffer has to hold: what arrives until the switch has stopped, and one frame more
+/// (`calculate_xoff` and `update_xoff_threshold` of mlx5's `port_buffer.c`).
+fn headroom(look: Look<'_>) -> Option<u64> {
+    let gigabits = look.port.link.speed? / 1_000_000_000;
+    let frame = u64::from(look.port.port.mtu?) + ETHERNET;
+    let meters = u64::from(look.policy.cable.unwrap_or(0));
+    Some((301 + 216 * meters / 100) * gigabits + 272 * frame / 100 + frame)
 }
 
 fn owner(look: Look<'_>, found: &mut Vec<Finding>) {

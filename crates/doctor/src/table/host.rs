@@ -7,14 +7,26 @@ pub(crate) const GPUDIRECT_MISSING: Check = Check {
     title: "NICs cannot reach GPU memory",
     area: Area::Gpu,
     severity: Severity::Error,
-    reads: "/sys/module; no right needed",
-    fires: "The proprietary NVIDIA driver is loaded, neither nvidia_peermem nor nv_peer_mem is, and the node has RoCE ports. Not with the open kernel modules of version 515 or later, which hand out DMA-BUF.",
+    reads: "/sys/module and the kernel's release; no right needed",
+    fires: "The proprietary NVIDIA driver is loaded, neither nvidia_peermem nor nv_peer_mem is, and the node has RoCE ports. Not with the open kernel modules of version 515 or later, which hand out DMA-BUF, on a kernel of 5.12 or later, which takes it.",
     why: "Every transfer is copied through host memory: half the bandwidth or less, and CPU memory becomes the bottleneck. NCCL says \"GPU Direct RDMA Disabled\" once, and goes on.",
     advice: "Load the module, or install the open kernel modules, with which NCCL uses DMA-BUF (kernel 5.12 or later).",
     commands: &[
         "modprobe nvidia_peermem",
         "echo nvidia_peermem > /etc/modules-load.d/nvidia-peermem.conf",
     ],
+};
+
+pub(crate) const DMA_BUF_NOT_BUILT: Check = Check {
+    id: "dma_buf_not_built",
+    title: "The kernel was built without what AMD GPUs need to be reached by NICs",
+    area: Area::Gpu,
+    severity: Severity::Warning,
+    reads: "the options of the running kernel: /proc/config.gz, /boot/config-RELEASE or /lib/modules/RELEASE/config; no right needed",
+    fires: "The amdgpu driver is loaded, no peer-memory client of a driver of the OFED kind is there, and the kernel was built without CONFIG_PCI_P2PDMA or without CONFIG_DMABUF_MOVE_NOTIFY.",
+    why: "RCCL and perftest use DMA-BUF only if both are there: every transfer is copied through host memory.",
+    advice: "Boot a kernel that has both, or install a driver of the OFED kind with amdgpu's peer memory.",
+    commands: &["grep -E 'PCI_P2PDMA|DMABUF_MOVE_NOTIFY' /boot/config-$(uname -r)"],
 };
 
 pub(crate) const GPUDIRECT_UNUSED: Check = Check {

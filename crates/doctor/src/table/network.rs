@@ -67,6 +67,37 @@ pub(crate) const SOURCE_ROUTE_MISSING: Check = Check {
     ],
 };
 
+pub(crate) const STRICT_SOURCE: Check = Check {
+    id: "strict_source",
+    title: "The rail drops packets whose answer would leave by another rail",
+    area: Area::Network,
+    severity: Severity::Error,
+    reads: "rp_filter of the netdev and of all, by rtnetlink (RTM_GETNETCONF), and routes; no right needed",
+    fires: "rp_filter is 1 (strict), and the rail has no way of its own: `subnet_shared` or `source_route_missing` fires for it as well.",
+    why: "The kernel drops IPv4 packets from addresses that it would answer by another interface: ARP, ping and the connection manager fail on all rails but one, while RDMA that is set up already goes on.",
+    advice: "Give the rail its table and rule; until then filter loosely. The greater setting of the netdev and of all holds.",
+    commands: &[
+        "sysctl net.ipv4.conf.all.rp_filter net.ipv4.conf.{netdev}.rp_filter",
+        "sysctl -w net.ipv4.conf.{netdev}.rp_filter=2",
+        "nstat -az TcpExtIPReversePathFilter",
+    ],
+};
+
+pub(crate) const HOP_LIMIT_LOW: Check = Check {
+    id: "hop_limit_low",
+    title: "Packets to other subnets may cross too few routers",
+    area: Area::Network,
+    severity: Severity::Warning,
+    reads: "routes by rtnetlink, and net.ipv4.ip_default_ttl; no right needed",
+    fires: "A route of the rail with a gateway has a hop limit below 6, or it has none and the one of the node is. A fabric of three tiers has five routers on the way.",
+    why: "A router that counts the hop limit down to nothing drops the packet: what is near answers, what is far times out. RDMA connections that the connection manager sets up take it from the route; NCCL sets its own.",
+    advice: "Take the metric off the route, or set the usual 64.",
+    commands: &[
+        "ip {family} route show table all dev {netdev}",
+        "sysctl -w net.ipv4.ip_default_ttl=64",
+    ],
+};
+
 pub(crate) const NEIGHBOUR_FAILED: Check = Check {
     id: "neighbour_failed",
     title: "A gateway or peer of the rail does not answer",

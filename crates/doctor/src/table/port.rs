@@ -154,6 +154,22 @@ pub(crate) const PCIE_BELOW_LINE: Check = Check {
     commands: &["lspci -vvs {pci} | grep -E 'LnkCap|LnkSta'"],
 };
 
+pub(crate) const PCIE_ERRORS: Check = Check {
+    id: "pcie_errors",
+    title: "The PCIe link makes errors",
+    area: Area::Pci,
+    severity: Severity::Warning,
+    reads: "the kernel's counts of the NIC's and its slot's PCIe errors (source `aer`), which are not there where the platform's firmware keeps error reporting to itself; rx_pci_signal_integrity and tx_pci_signal_integrity of mlx5; no right needed",
+    fires: "While the node is looked at, the NIC, its firmware or its slot counts an error a second that is corrected, on a link of up to 32 GT/s, or any that is not; or a fatal one was counted since the device was found on the bus. The bit error rate of 10^-12 that the specification allows is one error in two seconds at most.",
+    why: "What is corrected is sent again: the link carries less than its width and speed say, the NIC waits for memory and pauses the switch. What is not corrected loses a transaction, or the device.",
+    advice: "Errors that the NIC counts came from the slot, errors of the slot came from the NIC. Reseat the card and the riser, clean the contacts, look for a firmware of the card; BadTLP and BadDLLP are bits that flipped, RxErr and a timeout of the replay a bad contact.",
+    commands: &[
+        "grep . /sys/bus/pci/devices/{pci}/aer_dev_*",
+        "lspci -vvs {pci} | grep -E 'LnkSta|CESta|UESta'",
+        "dmesg | grep -i -E 'pcie|aer'",
+    ],
+};
+
 pub(crate) const PCIE_PAYLOAD: Check = Check {
     id: "pcie_payload",
     title: "The PCIe payload is small",

@@ -16,6 +16,8 @@ const HOLDS: f64 = 0.02;
 const DOMINATES: f64 = 4.0;
 /// Percent of the time that DMA waits on `PCIe`.
 const STALLED: f64 = 10.0;
+/// Errors of `PCIe` a second that a link in order does not make.
+const ERRORS: f64 = 1.0;
 /// A line that is used more than this is not held back.
 const FULL: f64 = 0.9;
 /// Pause on a lossy priority that is not nothing.
@@ -92,6 +94,15 @@ fn holds(window: &PortWindow, (priority, sent): (u8, f64), received: f64, found:
     said.extend(
         short.map(|rate| per_second("frames without a buffer, or buffers over their threshold", rate)),
     );
+    let errors = window
+        .sum(&[
+            Signal::PcieCorrectable,
+            Signal::PcieSlotCorrectable,
+            Signal::PcieRxErrors,
+            Signal::PcieTxErrors,
+        ])
+        .filter(|rate| *rate >= ERRORS);
+    said.extend(errors.map(|rate| per_second("PCIe errors that were corrected", rate)));
     let marked = window
         .sum_of_all(&[Signal::EcnRxMarkedByNic])
         .filter(|rate| *rate > 0.0);
@@ -101,7 +112,8 @@ fn holds(window: &PortWindow, (priority, sent): (u8, f64), received: f64, found:
             .utilization(Direction::Rx)
             .map(|used| percent("line used, received", used)),
     );
-    let confidence = Confidence::if_seen(stalled.is_some() || short.is_some() || marked.is_some());
+    let confidence =
+        Confidence::if_seen(stalled.is_some() || short.is_some() || errors.is_some() || marked.is_some());
     let verdict = Verdict::of(&table::HOST_IS_SLOW, window, confidence, said).on(priority);
     found.push(verdict.or(&[
         "PCIe, an IOMMU or memory that is short of bandwidth",

@@ -141,7 +141,17 @@ fn lossless() -> Vec<Case> {
             node.facts.ports[1].setup.buffers.as_mut().unwrap().bytes[1] = 0;
         }),
         case("one buffer for all", &["buffer_shared"], |node| {
-            node.facts.ports[1].setup.buffers.as_mut().unwrap().of_priority = [0; 8];
+            let buffers = node.facts.ports[1].setup.buffers.as_mut().unwrap();
+            buffers.of_priority = [0; 8];
+            buffers.bytes[0] = 220_000;
+        }),
+        // 400 Gb/s and 9,000 bytes: (301 + 216 * 30 / 100) * 400 + 272 * 9022 / 100 + 9022 = 179,561 bytes.
+        case("a buffer a byte too small for 30 m", &["buffer_small"], |node| {
+            node.policy.cable = Some(30);
+            node.facts.ports[1].setup.buffers.as_mut().unwrap().bytes[1] = 179_560;
+        }),
+        case("a buffer too small for any cable", &["buffer_small"], |node| {
+            node.facts.ports[1].setup.buffers.as_mut().unwrap().bytes[1] = 100_000;
         }),
         case("LLDP owns DCB", &["dcbx_not_host"], |node| {
             each_dcb(node, |dcb| dcb.dcbx = Some(0b1010));
@@ -294,6 +304,18 @@ fn pci() -> Vec<Case> {
         case("read request 128", &["pcie_read_request"], |node| {
             express(node, |express| express.read_request = 128);
         }),
+        case("two corrected errors a second", &["pcie_errors"], |node| {
+            errors(node, Signal::PcieSlotCorrectable, 2.0);
+        }),
+        case("a link that recovers twice a second", &["pcie_errors"], |node| {
+            errors(node, Signal::PcieRxErrors, 2.0);
+        }),
+        case("an error that cost a transaction", &["pcie_errors"], |node| {
+            errors(node, Signal::PcieNonfatal, 0.1);
+        }),
+        case("a fatal error of yesterday", &["pcie_errors"], |node| {
+            node.facts.ports[0].link.pcie_fatal = Some(1);
+        }),
         case("ACS", &["acs_redirect"], |node| {
             node.facts.ports[0].setup.pci[1].acs = Some(Acs {
                 request_redirect: true,
@@ -304,6 +326,11 @@ fn pci() -> Vec<Case> {
             each_setup(node, |setup| setup.iommu = Some(Iommu::Translated));
         }),
     ]
+}
+
+fn errors(node: &mut Node, signal: Signal, per_second: f64) {
+    let window = node.facts.ports[0].window.as_mut().unwrap();
+    window.set(signal, None, per_second);
 }
 
 fn express(node: &mut Node, change: impl Fn(&mut Express)) {
@@ -332,6 +359,31 @@ fn network() -> Vec<Case> {
         }),
         case("a rule that is missing", &["source_route_missing"], |node| {
             routing(node).rules.remove(2);
+        }),
+        case(
+            "one subnet for two rails that filter",
+            &["strict_source", "subnet_shared"],
+            |node| {
+                let routing = routing(node);
+                into_the_subnet_of_the_first(routing, ip(0, 3));
+                routing.strict = vec![10, 11];
+            },
+        ),
+        case(
+            "a rule that is missing on a rail that filters",
+            &["source_route_missing", "strict_source"],
+            |node| {
+                let routing = routing(node);
+                routing.rules.remove(2);
+                routing.strict = vec![12];
+            },
+        ),
+        case("a route of three hops", &["hop_limit_low"], |node| {
+            let routes = &mut routing(node).routes;
+            routes[0].hop_limit = Some(3);
+        }),
+        case("a node of one hop", &["hop_limit_low"], |node| {
+            routing(node).hop_limit = Some(1);
         }),
         case("a gateway that does not answer", &["neighbour_failed"], |node| {
             let routing = routing(node);
@@ -377,6 +429,25 @@ fn host() -> Vec<Case> {
         case("no peer memory", &["gpudirect_missing"], |node| {
             node.facts.node.gpu_direct.peer_memory = None;
         }),
+        case(
+            "open modules on a kernel of before",
+            &["gpudirect_missing"],
+            |node| {
+                let direct = &mut node.facts.node.gpu_direct;
+                direct.peer_memory = None;
+                direct.gpu_driver.as_mut().unwrap().proprietary = Some(false);
+                "5.4.0-216-generic".clone_into(&mut direct.kernel.as_mut().unwrap().release);
+            },
+        ),
+        case(
+            "AMD GPUs without the kernel's part",
+            &["dma_buf_not_built"],
+            |node| {
+                amd(node);
+                let kernel = node.facts.node.gpu_direct.kernel.as_mut().unwrap();
+                kernel.lacks = Some(vec!["CONFIG_DMABUF_MOVE_NOTIFY"]);
+            },
+        ),
         case("peer memory without a byte", &["gpudirect_unused"], |node| {
             node.facts.node.gpu_direct.registered_bytes = Some(0);
         }),
@@ -404,10 +475,28 @@ fn host() -> Vec<Case> {
     ]
 }
 
+/// GPUs of AMD in place of NVIDIA's, on a kernel that has all that they need.
+fn amd(node: &mut Node) {
+    let direct = &mut node.facts.node.gpu_direct;
+    direct.peer_memory = None;
+    direct.registered_bytes = None;
+    direct.kernel.as_mut().unwrap().lacks = Some(Vec::new());
+    let driver = direct.gpu_driver.as_mut().unwrap();
+    "amdgpu".clone_into(&mut driver.name);
+    driver.proprietary = Some(false);
+    for gpu in node.facts.node.gpus.iter_mut().flatten() {
+        gpu.vendor = 0x1002;
+    }
+}
+
 /// What is unusual and no fault.
 #[allow(clippy::too_many_lines)] // a list
 pub(crate) fn innocent() -> Vec<(&'static str, Change)> {
     vec![
+        ("a buffer that just holds 30 m", |node| {
+            node.policy.cable = Some(30);
+            node.facts.ports[1].setup.buffers.as_mut().unwrap().bytes[1] = 179_561;
+        }),
         ("PFC on 4", |node| pfc_alone(node, 0b1_0000)),
         ("a port that is down, of another board", |node| {
             node.facts.ports[3].link.up = Some(false);
@@ -535,11 +624,44 @@ pub(crate) fn innocent() -> Vec<(&'static str, Change)> {
             direct.peer_memory = None;
             direct.gpu_driver.as_mut().unwrap().proprietary = Some(false);
         }),
-        ("AMD GPUs", |node| {
-            node.facts.node.gpu_direct.peer_memory = None;
-            for gpu in node.facts.node.gpus.iter_mut().flatten() {
-                gpu.vendor = 0x1002;
+        ("AMD GPUs", amd),
+        ("AMD GPUs on a kernel that does not tell its options", |node| {
+            amd(node);
+            node.facts.node.gpu_direct.kernel.as_mut().unwrap().lacks = None;
+        }),
+        ("AMD GPUs with peer memory of the OFED kind", |node| {
+            amd(node);
+            let direct = &mut node.facts.node.gpu_direct;
+            direct.kernel.as_mut().unwrap().lacks = Some(vec!["CONFIG_PCI_P2PDMA"]);
+            direct.registered_bytes = Some(1 << 30);
+        }),
+        ("rails that filter, each with a way of its own", |node| {
+            routing(node).strict = vec![10, 11, 12, 13];
+        }),
+        ("rails without routers that filter", |node| {
+            let routing = routing(node);
+            routing.rules.clear();
+            routing.routes.retain(|route| route.gateway.is_none());
+            routing.strict = vec![10, 11, 12, 13];
+        }),
+        ("a low hop limit where there are no routers", |node| {
+            let routing = routing(node);
+            routing.routes.retain(|route| route.gateway.is_none());
+            routing.rules.clear();
+            routing.hop_limit = Some(1);
+        }),
+        ("a corrected PCIe error now and then", |node| {
+            errors(node, Signal::PcieCorrectable, 0.4);
+        }),
+        ("retries of a link with error correction", |node| {
+            for hop in &mut node.facts.ports[0].setup.pci {
+                let link = PcieLink {
+                    gigatransfers: 64.0,
+                    width: 16,
+                };
+                (hop.current, hop.max) = (Some(link), Some(link));
             }
+            errors(node, Signal::PcieCorrectable, 500.0);
         }),
         ("peer memory without a byte on an idle node", |node| {
             node.facts.node.gpu_direct.registered_bytes = Some(0);

@@ -4,8 +4,8 @@ use catalog::Signal;
 use doctor::{Algorithm, Dcb, Facts, LinkFacts, Policy, PortFacts, PortName, PortWindow};
 use model::{
     Acs, Address, Buffers, DeviceId, EcnSetup, Express, Fec, Gid, GidType, Gpu, GpuDirect, GpuSetup, Iommu,
-    LinkLayer, LinkSetup, Module, Neighbour, NodeSetup, Pci, PciHop, PcieLink, Port, PortId, PortSetup,
-    PortState, Route, Routing, Rule, Trust,
+    KernelBuild, LinkLayer, LinkSetup, Module, Neighbour, NodeSetup, Pci, PciHop, PcieLink, Port, PortId,
+    PortSetup, PortState, Route, Routing, Rule, Trust,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -63,6 +63,10 @@ fn node() -> NodeSetup {
                 version: Some("550.90.07".to_owned()),
                 references: Some(20),
                 proprietary: Some(true),
+            }),
+            kernel: Some(KernelBuild {
+                release: "5.15.0-105-generic".to_owned(),
+                lacks: Some(vec!["CONFIG_DMABUF_MOVE_NOTIFY"]),
             }),
             registered_bytes: Some(64 << 30),
         },
@@ -137,6 +141,7 @@ fn routing() -> Routing {
                 gateway,
                 ifindex,
                 table,
+                hop_limit: None,
             });
         }
         for (address, failed) in [(gateway, false), (ip(rail, 77), true)] {
@@ -163,6 +168,7 @@ fn port(rail: u8) -> PortFacts {
             pause_rx: Some(false),
             pause_tx: Some(false),
             storm_prevention: Some(65_535),
+            pcie_fatal: Some(0),
             module_celsius: Some(55.0),
             chip_celsius: Some(70.0),
             rx_nanowatts: vec![900_000, 800_000, 950_000, 700_000],

@@ -95,7 +95,10 @@ fn what_corroborates_makes_it_surer() {
     windows[0].set_pause(Direction::Tx, 3, 0.3);
     let sure = |windows: &[PortWindow]| verdicts(windows, &Policy::default())[0].confidence;
     assert_eq!(sure(&windows), Confidence::Medium);
-    windows[0].set(Signal::DropRxHostBuffer, None, 200.0);
+    let mut without_buffers = windows.clone();
+    without_buffers[0].set(Signal::DropRxHostBuffer, None, 200.0);
+    assert_eq!(sure(&without_buffers), Confidence::High);
+    windows[0].set(Signal::PcieSlotCorrectable, None, 4.0);
     assert_eq!(sure(&windows), Confidence::High);
 }
 

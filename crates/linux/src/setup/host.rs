@@ -2,19 +2,28 @@
 
 use crate::Tree;
 use crate::number::decimal;
-use model::{GpuDirect, GpuSetup, Module, Port};
+use model::{GpuDirect, GpuSetup, KernelBuild, Module, Port};
 
 const MODULES: &str = "module";
+const GPU_DRIVERS: [&str; 2] = ["nvidia", "amdgpu"];
 /// Of drivers of the OFED kind.
 const PEERS: &str = "kernel/mm/memory_peers";
 
+/// True if a GPU's driver is loaded.
+pub(super) fn has_gpu_driver(tree: &Tree) -> bool {
+    GPU_DRIVERS
+        .iter()
+        .any(|name| tree.exists(&format!("{MODULES}/{name}")))
+}
+
 /// What the kernel has for RDMA to GPU memory.
-pub(super) fn gpu_direct(tree: &Tree) -> GpuDirect {
+pub(super) fn gpu_direct(tree: &Tree, kernel: Option<&KernelBuild>) -> GpuDirect {
     let first = |names: [&str; 2]| names.into_iter().find_map(|name| module(tree, name));
     GpuDirect {
         modules_known: tree.exists(MODULES),
         peer_memory: first(["nvidia_peermem", "nv_peer_mem"]),
-        gpu_driver: first(["nvidia", "amdgpu"]),
+        gpu_driver: first(GPU_DRIVERS),
+        kernel: kernel.cloned(),
         registered_bytes: registered(tree),
     }
 }

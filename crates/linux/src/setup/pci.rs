@@ -1,7 +1,7 @@
 //! The way from a PCI function to the root, and what its configuration space says.
 
 use crate::Tree;
-use crate::pci::{address, link};
+use crate::pci::{above, address, link};
 use model::{Acs, Express, Iommu, PciHop};
 
 /// Bytes of a conventional configuration space, and of an extended one.
@@ -36,7 +36,7 @@ pub(super) fn hops(tree: &Tree, path: &str) -> Vec<PciHop> {
             express: express(&space),
             acs: acs(&space),
         });
-        at = at.rsplit_once('/').map_or("", |(above, _)| above);
+        at = above(at).unwrap_or_default();
     }
     hops
 }

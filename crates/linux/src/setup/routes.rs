@@ -1,11 +1,14 @@
-//! Addresses, routes, rules and neighbours of IPv4 and IPv6 by rtnetlink: `include/uapi/linux/rtnetlink.h`, `if_addr.h`, `fib_rules.h`,
-//! `neighbour.h`.
+//! Addresses, routes, rules and neighbours of IPv4 and IPv6 by rtnetlink, and how IPv4 treats the rails:
+//! `include/uapi/linux/rtnetlink.h`, `if_addr.h`, `fib_rules.h`, `neighbour.h`, `netconf.h`.
 
+use crate::Tree;
 use crate::netlink::{Attribute, Attributes, DUMP, Message, Request, Socket};
+use crate::number::decimal;
 use model::{Address, Neighbour, Route, Routing, Rule};
 use neli::consts::socket::NlFamily;
 use rustix::io::Errno;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
 
 const RTM_NEWADDR: u16 = 20;
 const RTM_GETADDR: u16 = 22;
@@ -15,6 +18,8 @@ const RTM_NEWNEIGH: u16 = 28;
 const RTM_GETNEIGH: u16 = 30;
 const RTM_NEWRULE: u16 = 32;
 const RTM_GETRULE: u16 = 34;
+const RTM_NEWNETCONF: u16 = 80;
+const RTM_GETNETCONF: u16 = 82;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 /// `struct ifaddrmsg`, `rtmsg`, `ndmsg` and `fib_rule_hdr`.
@@ -27,10 +32,12 @@ const IFA_LOCAL: u16 = 2;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
+const RTA_METRICS: u16 = 8;
 const RTA_MULTIPATH: u16 = 9;
 const RTA_TABLE: u16 = 15;
 /// `struct rtvia`: a family and an address of it, which need not be the route's.
 const RTA_VIA: u16 = 18;
+const RTAX_HOPLIMIT: u16 = 10;
 const RTN_UNICAST: u8 = 1;
 /// `struct rtnexthop`: length, flags, weight, interface.
 const NEXT_HOP: usize = 8;
@@ -38,6 +45,13 @@ const FRA_SRC: u16 = 2;
 const FRA_TABLE: u16 = 15;
 const TO_TABLE: u8 = 1;
 const NDA_DST: u16 = 1;
+/// `struct netconfmsg` and what is left of its four bytes; `NETCONFA_IFINDEX` and `NETCONFA_RP_FILTER`, which is strict if it
+/// is 1 and loose if it is 2; the index that stands for all interfaces.
+const CONFIGURATION_HEADER: usize = 4;
+const NETCONFA_IFINDEX: u16 = 1;
+const NETCONFA_RP_FILTER: u16 = 3;
+const STRICT: u32 = 1;
+const ALL_INTERFACES: u32 = (-1i32).cast_unsigned();
 /// `NUD_FAILED`, and the states of a neighbour that is not looked for by ARP or neighbour discovery: `NUD_NOARP`, `NUD_PERMANENT`.
 const FAILED: u16 = 0x20;
 const FIXED: u16 = 0x40 | 0x80;
@@ -46,19 +60,32 @@ const MOST: usize = 4096;
 
 /// All of this process's network namespace; `None` if the kernel does not tell. Of a family it is all or nothing: a kernel
 /// may be without IPv6, or without its rules.
-pub(super) fn read() -> Option<Routing> {
+pub(super) fn read(procfs: &Path) -> Option<Routing> {
     let told = [AF_INET, AF_INET6].into_iter().filter_map(|family| {
         ask(family)
             .inspect_err(|errno| tracing::debug!(%errno, family, "rtnetlink does not tell routes"))
             .ok()
     });
-    told.reduce(|mut all, more| {
+    let told = told.reduce(|mut all, more| {
         all.addresses.extend(more.addresses);
         all.routes.extend(more.routes);
         all.rules.extend(more.rules);
         all.neighbours.extend(more.neighbours);
+        all.strict.extend(more.strict);
         all
+    });
+    Some(Routing {
+        hop_limit: default_hop_limit(procfs),
+        ..told?
     })
+}
+
+/// A setting of the network namespace of whoever reads the file.
+fn default_hop_limit(procfs: &Path) -> Option<u32> {
+    let limit = Tree::open(procfs)
+        .ok()?
+        .number("sys/net/ipv4/ip_default_ttl", decimal);
+    u32::try_from(limit.ok()?).ok()
 }
 
 fn ask(family: u8) -> Result<Routing, Errno> {
@@ -75,6 +102,16 @@ fn ask(family: u8) -> Result<Routing, Errno> {
         socket.dump(&mut Request::dump(kind, &header[..length]), |message| {
             learn(message, family, &mut routing);
         })?;
+    }
+    if family == AF_INET {
+        let mut filters = Vec::new();
+        let mut request = Request::dump(RTM_GETNETCONF, &[family, 0, 0, 0]);
+        socket.dump(&mut request, |message| {
+            if message.kind == RTM_NEWNETCONF {
+                push(&mut filters, filter(message.payload));
+            }
+        })?;
+        routing.strict = strict(&filters);
     }
     Ok(routing)
 }
@@ -170,12 +207,14 @@ fn routes(payload: &[u8], found: &mut Vec<Route>) {
         .find_kind(RTA_TABLE)
         .and_then(|table| table.u32())
         .unwrap_or(table.into());
+    let hop_limit = hop_limit(&attributes);
     let mut add = |ifindex, gateway| {
         let route = Route {
             to,
             gateway,
             ifindex,
             table,
+            hop_limit,
         };
         push(found, Some(route));
     };
@@ -197,6 +236,31 @@ fn routes(payload: &[u8], found: &mut Vec<Route>) {
         let next = length.next_multiple_of(4).max(NEXT_HOP);
         hops = hops.get(next..).unwrap_or_default();
     }
+}
+
+/// Of the metrics of a route; 0 stands for none.
+fn hop_limit(attributes: &Attributes<'_>) -> Option<u32> {
+    let metrics = Attributes::new(attributes.find_kind(RTA_METRICS)?.value);
+    metrics.find_kind(RTAX_HOPLIMIT)?.u32().filter(|limit| *limit > 0)
+}
+
+/// An interface and its `rp_filter`.
+fn filter(payload: &[u8]) -> Option<(u32, u32)> {
+    let attributes = Attributes::behind(payload, CONFIGURATION_HEADER);
+    let number = |kind| attributes.find_kind(kind)?.u32();
+    Some((number(NETCONFA_IFINDEX)?, number(NETCONFA_RP_FILTER)?))
+}
+
+/// The interfaces that filter strictly: the greater of their own setting and that of all holds.
+fn strict(filters: &[(u32, u32)]) -> Vec<u32> {
+    let of_all = filters.iter().find(|(index, _)| *index == ALL_INTERFACES);
+    let least = of_all.map_or(0, |(_, of_all)| *of_all);
+    let is_strict = |(index, own): &(u32, u32)| i32::try_from(*index).is_ok() && (*own).max(least) == STRICT;
+    filters
+        .iter()
+        .filter(|filter| is_strict(filter))
+        .map(|(index, _)| *index)
+        .collect()
 }
 
 fn rule(payload: &[u8]) -> Option<Rule> {
@@ -263,6 +327,7 @@ mod tests {
             gateway: Some(Ipv4Addr::new(10, 1, last, 1).into()),
             ifindex,
             table: 254,
+            hop_limit: None,
         };
         assert_eq!(routes, [route(4, 0), route(5, 1)]);
     }
@@ -280,8 +345,19 @@ mod tests {
             gateway: Some(router.into()),
             ifindex: 4,
             table: 254,
+            hop_limit: None,
         };
         assert_eq!(told(RTM_NEWROUTE, &request).routes, [route]);
+    }
+
+    #[test]
+    fn the_greater_setting_of_an_interface_and_of_all_holds() {
+        const DEFAULT: u32 = (-2i32).cast_unsigned();
+        let with = |of_all| strict(&[(ALL_INTERFACES, of_all), (DEFAULT, 1), (4, 0), (5, 1), (6, 2)]);
+        assert_eq!(with(0), [5]);
+        assert_eq!(with(1), [4, 5]);
+        assert!(with(2).is_empty());
+        assert_eq!(strict(&[(5, 1)]), [5]);
     }
 
     #[test]
@@ -290,6 +366,10 @@ mod tests {
             netns::ip("link add rail0 type veth peer name peer0");
             netns::ip("link set rail0 up");
             netns::ip("link set peer0 up");
+            netns::run(
+                "sysctl",
+                "-qw net.ipv4.conf.rail0.rp_filter=1 net.ipv4.ip_default_ttl=7",
+            );
             for (family, own, network, gateway, silent) in [
                 ("-4", "10.1.0.2/24", "10.1.0.0", "10.1.0.1", "10.1.0.9"),
                 (
@@ -303,13 +383,13 @@ mod tests {
                 let nodad = if family == "-6" { " nodad" } else { "" };
                 netns::ip(&format!("{family} address add {own} dev rail0{nodad}"));
                 netns::ip(&format!(
-                    "{family} route add default via {gateway} dev rail0 table 1000"
+                    "{family} route add default via {gateway} dev rail0 table 1000 hoplimit 3"
                 ));
                 let (own, bits) = own.split_once('/').unwrap();
                 netns::ip(&format!("{family} rule add from {own} table 1000"));
                 netns::ip(&format!("{family} neighbour add {silent} dev rail0 nud failed"));
                 let ifindex = netns::port("rail0").ifindex.unwrap();
-                let routing = read().unwrap();
+                let routing = read(Path::new("/proc")).unwrap();
                 let ip = |text: &str| -> IpAddr { text.parse().unwrap() };
                 let address = Address {
                     ifindex,
@@ -328,6 +408,7 @@ mod tests {
                     gateway: Some(ip(gateway)),
                     ifindex,
                     table: 1000,
+                    hop_limit: Some(3),
                 };
                 assert!(routing.routes.contains(&default), "{routing:?}");
                 let of_subnet = (ip(network), address.prefix);
@@ -339,6 +420,8 @@ mod tests {
                     failed: true,
                 };
                 assert!(routing.neighbours.contains(&neighbour), "{routing:?}");
+                assert!(routing.strict.contains(&ifindex), "{routing:?}");
+                assert_eq!(routing.hop_limit, Some(7));
             }
         });
     }

@@ -1,10 +1,20 @@
-//! The part of libibverbs that tells of events, opened when it is first wanted.
+//! The part of libibverbs that tells of events.
 //!
-//! Layouts and signatures are those of infiniband/verbs.h, symbol version `IBVERBS_1.1`, which has not changed since 2008;
-//! the feature `rdma-sys` checks them against the header of this machine.
+//! Layouts and signatures are those of infiniband/verbs.h, symbol version `IBVERBS_1.1`, which has not changed since 2008. Two
+//! ways lead to its functions: the library is opened when it is first wanted ([`loaded`]), or the program is linked with it by
+//! the crate rdma-sys, whose bindings the compiler then holds against ours ([`linked`], by the feature of that name).
+
+#[cfg(feature = "rdma-sys")]
+mod linked;
+#[cfg(not(feature = "rdma-sys"))]
+mod loaded;
+
+#[cfg(feature = "rdma-sys")]
+use linked as backend;
+#[cfg(not(feature = "rdma-sys"))]
+use loaded as backend;
 
 use crate::netlink::errno;
-use libloading::Library;
 use model::Why;
 use rustix::fs::{Access, OFlags, access, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
@@ -16,7 +26,6 @@ use std::sync::OnceLock;
 
 /// Reason of a node without the library.
 pub(super) const ABSENT: &str = "no_libibverbs";
-const NAME: &str = "libibverbs.so.1";
 
 /// `IBV_EVENT_DEVICE_FATAL`.
 pub(super) const DEVICE_FATAL: u32 = 8;
@@ -50,15 +59,16 @@ union Element {
     port: c_int,
 }
 
-pub(super) type GetDeviceList = unsafe extern "C" fn(*mut c_int) -> *mut *mut c_void;
-pub(super) type FreeDeviceList = unsafe extern "C" fn(*mut *mut c_void);
-pub(super) type GetDeviceName = unsafe extern "C" fn(*mut c_void) -> *const c_char;
-pub(super) type OpenDevice = unsafe extern "C" fn(*mut c_void) -> *mut RawContext;
-pub(super) type CloseDevice = unsafe extern "C" fn(*mut RawContext) -> c_int;
-pub(super) type GetAsyncEvent = unsafe extern "C" fn(*mut RawContext, *mut RawEvent) -> c_int;
-pub(super) type AckAsyncEvent = unsafe extern "C" fn(*mut RawEvent);
+type GetDeviceList = unsafe extern "C" fn(*mut c_int) -> *mut *mut c_void;
+type FreeDeviceList = unsafe extern "C" fn(*mut *mut c_void);
+type GetDeviceName = unsafe extern "C" fn(*mut c_void) -> *const c_char;
+type OpenDevice = unsafe extern "C" fn(*mut c_void) -> *mut RawContext;
+type CloseDevice = unsafe extern "C" fn(*mut RawContext) -> c_int;
+type GetAsyncEvent = unsafe extern "C" fn(*mut RawContext, *mut RawEvent) -> c_int;
+type AckAsyncEvent = unsafe extern "C" fn(*mut RawEvent);
 
-/// The functions that are used.
+/// The functions that are used. Once there they are never gone: the drivers that the library loads in turn may not survive
+/// being unloaded.
 struct Verbs {
     get_device_list: GetDeviceList,
     free_device_list: FreeDeviceList,
@@ -67,10 +77,8 @@ struct Verbs {
     close_device: CloseDevice,
     get_async_event: GetAsyncEvent,
     ack_async_event: AckAsyncEvent,
-    _library: Library,
 }
 
-/// Never unloaded: the drivers that it loads in turn may not survive that.
 static VERBS: OnceLock<Verbs> = OnceLock::new();
 
 impl Verbs {
@@ -78,30 +86,8 @@ impl Verbs {
         if let Some(verbs) = VERBS.get() {
             return Ok(verbs);
         }
-        let verbs = Self::load(NAME).map_err(|error| absent(&error))?;
+        let verbs = backend::verbs()?;
         Ok(VERBS.get_or_init(|| verbs))
-    }
-
-    fn load(name: &str) -> Result<Self, libloading::Error> {
-        // SAFETY: what runs when the library is loaded is libibverbs' own, which any thread may load at any time.
-        let library = unsafe { Library::new(name) }?;
-        Ok(Self {
-            // SAFETY: the type is the function's in infiniband/verbs.h, as it is for each of those that follow.
-            get_device_list: *unsafe { library.get::<GetDeviceList>("ibv_get_device_list") }?,
-            // SAFETY: as above.
-            free_device_list: *unsafe { library.get::<FreeDeviceList>("ibv_free_device_list") }?,
-            // SAFETY: as above.
-            get_device_name: *unsafe { library.get::<GetDeviceName>("ibv_get_device_name") }?,
-            // SAFETY: as above.
-            open_device: *unsafe { library.get::<OpenDevice>("ibv_open_device") }?,
-            // SAFETY: as above.
-            close_device: *unsafe { library.get::<CloseDevice>("ibv_close_device") }?,
-            // SAFETY: as above.
-            get_async_event: *unsafe { library.get::<GetAsyncEvent>("ibv_get_async_event") }?,
-            // SAFETY: as above.
-            ack_async_event: *unsafe { library.get::<AckAsyncEvent>("ibv_ack_async_event") }?,
-            _library: library,
-        })
     }
 
     /// Opens the device of this name.
@@ -134,16 +120,6 @@ impl Verbs {
         }
         None
     }
-}
-
-fn absent(error: &libloading::Error) -> Why {
-    // libloading keeps the linker's own words apart.
-    let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-    let detail = format!(
-        "{NAME} cannot be loaded: {cause}; install libibverbs1 (Debian, Ubuntu) or libibverbs (RHEL), and the \
-         library of the NIC's vendor"
-    );
-    Why::new(ABSENT, detail)
 }
 
 /// An event.
@@ -259,17 +235,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_library_that_is_not_there_says_what_to_install() {
-        let error = Verbs::load("libibverbs.so.0").err().expect("no such version");
-        let why = absent(&error);
-        assert_eq!(why.reason, "no_libibverbs");
-        assert!(
-            why.detail.contains("libibverbs.so.0") && why.detail.contains("install libibverbs1"),
-            "{why}"
-        );
-    }
-
-    #[test]
     fn of_what_cannot_be_opened_the_remedy_is_told() {
         let why = refused("mlx5_0", "/dev/null", &Errno::ACCESS.into());
         assert_eq!(why.reason, "EACCES");
@@ -304,57 +269,5 @@ mod tests {
         assert_eq!(offset_of!(RawEvent, kind), 8);
         assert_eq!(offset_of!(RawContext, command_descriptor), 264);
         assert_eq!(offset_of!(RawContext, async_descriptor), 268);
-    }
-
-    #[cfg(feature = "rdma-sys")]
-    #[test]
-    fn layouts_numbers_and_signatures_are_those_of_rdma_sys() {
-        use rdma_sys as sys;
-        use std::mem::{align_of, offset_of, size_of};
-        assert_eq!(size_of::<RawEvent>(), size_of::<sys::ibv_async_event>());
-        assert_eq!(align_of::<RawEvent>(), align_of::<sys::ibv_async_event>());
-        assert_eq!(
-            offset_of!(RawEvent, kind),
-            offset_of!(sys::ibv_async_event, event_type)
-        );
-        assert_eq!(
-            offset_of!(RawContext, operations),
-            offset_of!(sys::ibv_context, ops)
-        );
-        assert_eq!(
-            size_of::<[*mut c_void; OPERATIONS]>(),
-            size_of::<sys::ibv_context_ops>()
-        );
-        assert_eq!(
-            offset_of!(RawContext, command_descriptor),
-            offset_of!(sys::ibv_context, cmd_fd)
-        );
-        assert_eq!(
-            offset_of!(RawContext, async_descriptor),
-            offset_of!(sys::ibv_context, async_fd)
-        );
-
-        use sys::ibv_event_type as event;
-        assert_eq!(DEVICE_FATAL, event::IBV_EVENT_DEVICE_FATAL as u32);
-        let of_a_port = [
-            event::IBV_EVENT_PORT_ACTIVE,
-            event::IBV_EVENT_PORT_ERR,
-            event::IBV_EVENT_LID_CHANGE,
-            event::IBV_EVENT_PKEY_CHANGE,
-            event::IBV_EVENT_SM_CHANGE,
-            event::IBV_EVENT_CLIENT_REREGISTER,
-            event::IBV_EVENT_GID_CHANGE,
-        ];
-        assert_eq!(OF_A_PORT, of_a_port.map(|event| event as u32));
-
-        // Arguments and results: these lines do not compile if the header has others.
-        let _: unsafe extern "C" fn(*mut c_int) -> *mut *mut sys::ibv_device = sys::ibv_get_device_list;
-        let _: unsafe extern "C" fn(*mut *mut sys::ibv_device) = sys::ibv_free_device_list;
-        let _: unsafe extern "C" fn(*mut sys::ibv_device) -> *const c_char = sys::ibv_get_device_name;
-        let _: unsafe extern "C" fn(*mut sys::ibv_device) -> *mut sys::ibv_context = sys::ibv_open_device;
-        let _: unsafe extern "C" fn(*mut sys::ibv_context) -> c_int = sys::ibv_close_device;
-        let _: unsafe extern "C" fn(*mut sys::ibv_context, *mut sys::ibv_async_event) -> c_int =
-            sys::ibv_get_async_event;
-        let _: unsafe extern "C" fn(*mut sys::ibv_async_event) = sys::ibv_ack_async_event;
     }
 }

@@ -218,6 +218,6 @@ fn lane_of(source: SourceKind) -> LaneKind {
         | SourceKind::QpCounters => LaneKind::Device,
         SourceKind::Ethtool | SourceKind::Settings | SourceKind::Dcb => LaneKind::Rtnl,
         SourceKind::Module => LaneKind::Module,
-        SourceKind::Link => LaneKind::Link,
+        SourceKind::Link | SourceKind::Aer => LaneKind::Link,
     }
 }

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Metres; a port of a long-haul switch buffers for less.
+const LONGEST: u32 = 100_000;
+
 /// How the fabric is meant to be set up, so that one that is healthy but otherwise than most gives no finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -21,6 +24,9 @@ pub(crate) struct Policy {
     /// Speed of each rail in Gb/s; `any`: as its siblings, or as the port is capable of.
     #[serde(with = "or_any")]
     pub(crate) speed_gbps: Option<u32>,
+    /// Length of the longest cable from a rail to its switch; `any`: not told.
+    #[serde(with = "or_any")]
+    pub(crate) cable_meters: Option<u32>,
 }
 
 /// What holds senders back.
@@ -45,6 +51,7 @@ impl Default for Policy {
             cnp_dscp: None,
             mtu: usual.mtu,
             speed_gbps: None,
+            cable_meters: None,
         }
     }
 }
@@ -71,6 +78,7 @@ impl Policy {
             cnp_dscp: byte(self.cnp_dscp),
             mtu: self.mtu,
             speed: self.speed_gbps.map(|speed| u64::from(speed) * 1_000_000_000),
+            cable: self.cable_meters,
         }
     }
 
@@ -92,6 +100,11 @@ impl Policy {
             problems.push(format!(
                 "  policy.mtu: {} is no RDMA MTU; there are 256, 512, 1024, 2048 and 4096",
                 self.mtu
+            ));
+        }
+        if let Some(meters) = self.cable_meters.filter(|meters| *meters > LONGEST) {
+            problems.push(format!(
+                "  policy.cable_meters: PFC does not reach over {meters} m; {LONGEST} is the most"
             ));
         }
         if self.speed_gbps == Some(0) {
@@ -142,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_is_written_holds() {
-        let text = "[policy]\ncongestion = \"pfc_only\"\nlossless = [3, 4]\ndscp = 26\ncnp_dscp = \"any\"\nmtu = 1024\nspeed_gbps = 200\n";
+        let text = "[policy]\ncongestion = \"pfc_only\"\nlossless = [3, 4]\ndscp = 26\ncnp_dscp = \"any\"\nmtu = 1024\nspeed_gbps = 200\ncable_meters = 30\n";
         let policy = Config::parse(text).unwrap().policy();
         let right = doctor::Policy {
             congestion: doctor::Congestion::PfcOnly,
@@ -151,6 +164,7 @@ mod tests {
             cnp_dscp: None,
             mtu: 1024,
             speed: Some(200_000_000_000),
+            cable: Some(30),
         };
         assert_eq!(policy, right);
     }
@@ -171,6 +185,7 @@ mod tests {
             ("[policy]\ndscp = 106\n", "a traffic class is four times the DSCP"),
             ("[policy]\nmtu = 9000\n", "9000 is no RDMA MTU"),
             ("[policy]\nspeed_gbps = \"fast\"\n", "line 2"),
+            ("[policy]\ncable_meters = 200000\n", "PFC does not reach"),
             ("[policy]\ncongestion = \"ecn\"\n", "line 2"),
             ("[policy]\nlosless = [3]\n", "did you mean `lossless`"),
         ] {

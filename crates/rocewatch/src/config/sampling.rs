@@ -29,6 +29,8 @@ pub(crate) struct Sampling {
     #[serde(with = "duration::or_off")]
     pub(crate) hwmon: Option<Duration>,
     #[serde(with = "duration::or_off")]
+    pub(crate) aer: Option<Duration>,
+    #[serde(with = "duration::or_off")]
     pub(crate) module: Option<Duration>,
     #[serde(with = "duration::or_off")]
     pub(crate) verbs: Option<Duration>,
@@ -60,6 +62,7 @@ impl Default for Sampling {
             settings: Duration::from_secs(30),
             dcb: Duration::from_secs(30),
             hwmon: Some(Duration::from_secs(30)),
+            aer: Some(Duration::from_secs(10)),
             module: None,
             verbs: None,
             qp_counters: None,
@@ -84,6 +87,7 @@ impl Sampling {
             SourceKind::Settings => self.settings,
             SourceKind::Dcb => self.dcb,
             SourceKind::Hwmon => return self.hwmon,
+            SourceKind::Aer => return self.aer,
             SourceKind::Module => return self.module,
             SourceKind::Verbs => return self.verbs,
             SourceKind::QpCounters => return self.qp_counters,

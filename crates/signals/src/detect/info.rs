@@ -163,7 +163,7 @@ pub const EVENTS: &[EventInfo] = &[
         measure: "percent of a second that DMA waited, or packets dropped a second because it did",
         meaning: "The NIC has data for the host, and the PCIe link or the memory behind it does not take them. The receive buffer fills; the NIC pauses the switch or drops.",
         not_meaning: "It is not the fabric: the cause is in this host. It says nothing about the direction in which the host is slow for other devices.",
-        what_to_do: "Check the PCIe link of the NIC and of every bridge above it (width and speed), ACS and IOMMU settings, relaxed ordering and MaxReadReq, and whether NIC and GPU share a switch. Look for another device or process that fills the same memory channels.",
+        what_to_do: "Check the PCIe link of the NIC and of every bridge above it (width, speed and errors), ACS and IOMMU settings, relaxed ordering and MaxReadReq, and whether NIC and GPU share a switch. Look for another device or process that fills the same memory channels.",
     },
     EventInfo {
         kind: EventKind::RailImbalance,

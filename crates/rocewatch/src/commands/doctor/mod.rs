@@ -15,6 +15,7 @@ use ::doctor::{Facts, Finding, Policy, PortWindow, Severity, Verdict};
 use model::{Host, Port, SourceKind};
 use std::io::IsTerminal as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How long a source may take for its first answer: what is not read is not judged.
 const PATIENCE: u64 = 20_000_000_000;
@@ -113,6 +114,8 @@ fn eager(config: &Config) -> Config {
     let sampling = &mut config.sampling;
     sampling.device_duty_percent = sampling.device_duty_percent.max(DEVICE_DUTY);
     sampling.rtnl_duty_percent = sampling.rtnl_duty_percent.max(RTNL_DUTY);
+    // Twice while it looks, or there is no rate.
+    sampling.aer = sampling.aer.map(|interval| interval.min(Duration::from_secs(1)));
     config
 }
 
