@@ -123,10 +123,14 @@ impl Report {
 struct Times {
     /// From when its first event began to when the last of them ended, as far as there are rows.
     during: Span,
+    /// When there was an event. Two storms may have a calm between them, which says nothing of either.
+    events: Vec<Span>,
     /// Of the time before, what was not usual either.
     unusual: Vec<Span>,
 }
 
+/// The least that has a rate of everything.
+const LEAST: i64 = 1_000_000_000;
 /// What an event does to counters lasts so much longer than it.
 const AFTERMATH: i64 = 2_000_000_000;
 
@@ -134,11 +138,15 @@ impl Times {
     fn of(incident: &IncidentRecord, rows: Option<Span>) -> Self {
         let last = rows.map_or(i64::MAX, |rows| rows.to);
         let ends = incident.events.iter().map(|event| event.ended.unwrap_or(last));
-        // A second is the least that has a rate of everything.
-        let end = ends
-            .max()
-            .unwrap_or(last)
-            .max(incident.began.saturating_add(1_000_000_000));
+        let end = ends.max().unwrap_or(last);
+        let span = |from: i64, to: i64| Span {
+            from,
+            to: to.max(from.saturating_add(LEAST)).min(last),
+        };
+        let events = incident
+            .events
+            .iter()
+            .map(|event| span(event.began, event.ended.unwrap_or(last)));
         let unusual = incident.earlier.iter().filter_map(|event| {
             Some(Span {
                 from: event.began,
@@ -146,10 +154,8 @@ impl Times {
             })
         });
         Self {
-            during: Span {
-                from: incident.began,
-                to: end.min(last),
-            },
+            during: span(incident.began, end),
+            events: events.collect(),
             unusual: unusual.collect(),
         }
     }

@@ -160,6 +160,7 @@ impl Played {
 struct Player<'a> {
     port: &'a Port,
     during: Span,
+    events: &'a [Span],
     signals: PortSignals,
     schemas: BTreeMap<SourceKind, Arc<Schema>>,
     watcher: Watcher,
@@ -175,7 +176,7 @@ struct Player<'a> {
 }
 
 impl<'a> Player<'a> {
-    fn new(port: &'a Port, times: &Times, rows: &[PlayedRow]) -> Self {
+    fn new(port: &'a Port, times: &'a Times, rows: &[PlayedRow]) -> Self {
         let mut signals = PortSignals::new(signals::Options { window: WINDOW });
         let mut schemas = BTreeMap::new();
         for row in rows {
@@ -190,6 +191,7 @@ impl<'a> Player<'a> {
         Self {
             port,
             during: times.during,
+            events: &times.events,
             signals,
             schemas,
             watcher: Watcher::new(times.during.from.saturating_sub(LEAD), times.unusual.clone()),
@@ -251,22 +253,21 @@ impl<'a> Player<'a> {
             self.first
                 .saturating_add(SECOND.saturating_mul(i64::try_from(at).unwrap_or(i64::MAX)))
         };
-        let of = |from: i64, to: i64| {
-            let seconds = course
-                .iter()
-                .enumerate()
-                .filter(move |(at, _)| (from..to).contains(&time(*at)));
+        let of = |is_meant: &dyn Fn(i64) -> bool| {
+            let seconds = course.iter().enumerate().filter(|(at, _)| is_meant(time(*at)));
             seconds.filter_map(|(_, value)| *value).collect::<Vec<f64>>()
         };
         // A value is of the second before it.
-        let during = of(self.during.from, self.during.to.saturating_add(SECOND));
+        let is_in = |time: i64, span: &Span| (span.from..span.to.saturating_add(SECOND)).contains(&time);
+        let during = of(&|time| self.events.iter().any(|event| is_in(time, event)));
+        let after = self.during.to.saturating_add(2 * SECOND);
         Measured {
             measure,
             unit,
-            before: mean(&of(i64::MIN, self.during.from)),
+            before: mean(&of(&|time| time < self.during.from)),
             during: mean(&during),
             peak: during.iter().copied().reduce(f64::max),
-            after: mean(&of(self.during.to.saturating_add(2 * SECOND), i64::MAX)),
+            after: mean(&of(&|time| time >= after)),
             course: course.to_vec(),
         }
     }
@@ -274,4 +275,39 @@ impl<'a> Player<'a> {
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{DeviceId, PortId};
+
+    /// A value a second from the first on: calm, a storm, calm, a second storm, calm.
+    #[test]
+    fn the_calm_between_two_storms_is_of_neither() {
+        let span = |from: i64, to: i64| Span {
+            from: from * SECOND,
+            to: to * SECOND,
+        };
+        let times = Times {
+            during: span(5, 30),
+            events: vec![span(5, 9), span(25, 30)],
+            unusual: Vec::new(),
+        };
+        let id = PortId {
+            device: DeviceId::pci("0000:1a:00.0"),
+            number: 1,
+        };
+        let port = Port::bare(id, "mlx5_0", "mlx5_core");
+        let player = Player::new(&port, &times, &[]);
+        let storms = |second| (5..10).contains(&second) || (25..31).contains(&second);
+        let course: Vec<_> = (1..40)
+            .map(|second| Some(if storms(second) { 0.6 } else { 0.0 }))
+            .collect();
+        let measured = player.measured("pause received", "ratio", &course);
+        let told = (measured.before, measured.during, measured.peak, measured.after);
+        let mean = told.1.unwrap();
+        assert!((mean - 0.6).abs() < 1e-9, "{mean}");
+        assert_eq!((told.0, told.2, told.3), (Some(0.0), Some(0.6), Some(0.0)));
+    }
 }
