@@ -130,7 +130,7 @@ fn a_storm_is_an_incident_with_its_times_first_mover_and_verdict() {
     the kernel: ib_core
       1 GSI RTS on port 1
   mlx5_0  9 queue pairs
-",
+    python3 (process 41207)",
     ] {
         assert!(page.contains(part), "{part:?} is missing in\n{page}");
     }

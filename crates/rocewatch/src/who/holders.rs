@@ -9,8 +9,9 @@ use std::fmt::Write as _;
 
 /// Owners of a device that are kept, those that hold the most; the rest is counted.
 const KEPT: usize = 32;
-/// Owners of a device that are shown to people.
+/// Owners of a device that are shown to people, and of one that nothing happened to.
 const SHOWN: usize = 4;
+const SHOWN_BESIDE: usize = 1;
 
 /// Who held queue pairs of each RDMA device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,12 +73,17 @@ impl Holders {
         self.devices.iter().find(|of| of.device == device)?.queue_pairs
     }
 
-    /// The holders for people, those of the devices that `matters` says yes to first.
+    /// The holders for people, those of the devices that `matters` says yes to first, and of the others little.
     pub(crate) fn write(&self, matters: impl Fn(&str) -> bool, out: &mut String) {
         let mut devices: Vec<_> = self.devices.iter().collect();
         devices.sort_by_key(|of| Reverse(matters(&of.device)));
         for device in devices {
-            device.write(out);
+            let shown = if matters(&device.device) {
+                SHOWN
+            } else {
+                SHOWN_BESIDE
+            };
+            device.write(shown, out);
         }
         if self.devices.is_empty() {
             out.push_str("  There was no RDMA device.\n");
@@ -109,22 +115,33 @@ impl OfDevice {
         of
     }
 
-    fn write(&self, out: &mut String) {
+    fn write(&self, shown: usize, out: &mut String) {
         let total = self.queue_pairs.map(|total| match total {
             1 => "  1 queue pair".to_owned(),
             total => format!("  {total} queue pairs"),
         });
         let _ = writeln!(out, "  {}{}", self.device, total.unwrap_or_default());
         let mut text = String::new();
-        for holding in self.owners.iter().take(SHOWN) {
+        for holding in self.owners.iter().take(shown) {
             let _ = writeln!(text, "  {}\n    {}", holding.whose, words(&holding.queue_pairs));
         }
-        if let Some(others) = self.not_shown() {
-            let _ = writeln!(
-                text,
-                "  and {} more owners, of {} queue pairs; --json tells of up to {KEPT}",
-                others.owners, others.queue_pairs
-            );
+        match self.beyond(shown) {
+            None => {}
+            Some(Others {
+                owners: 1,
+                queue_pairs,
+            }) => {
+                let _ = writeln!(
+                    text,
+                    "  and one more owner, of {queue_pairs}; --json tells of up to {KEPT}"
+                );
+            }
+            Some(Others { owners, queue_pairs }) => {
+                let _ = writeln!(
+                    text,
+                    "  and {owners} more owners, of {queue_pairs}; --json tells of up to {KEPT}"
+                );
+            }
         }
         let nobody = self.owners.is_empty() && self.why.is_none();
         write_rest(nobody, self.untold, self.why.as_deref(), &mut text);
@@ -133,9 +150,9 @@ impl OfDevice {
         }
     }
 
-    /// The owners that a person is not shown.
-    fn not_shown(&self) -> Option<Others> {
-        let kept = self.owners.iter().skip(SHOWN).map(Holding::count);
+    /// The owners that a person who is shown so many is not shown.
+    fn beyond(&self, shown: usize) -> Option<Others> {
+        let kept = self.owners.iter().skip(shown).map(Holding::count);
         let kept = Others::of(kept);
         let both = kept.into_iter().chain(self.others);
         both.reduce(|a, b| Others {
@@ -246,7 +263,14 @@ mod tests {
             "{text}"
         );
         // 820 in all, of which 40, 39, 38 and 37 are shown.
-        assert!(text.contains("and 36 more owners, of 666 queue pairs"), "{text}");
+        assert!(
+            text.contains("and 36 more owners, of 666; --json tells of up to 32"),
+            "{text}"
+        );
         assert!(!text.contains("process 36"), "{text}");
+        let mut beside = String::new();
+        holders.write(|_| false, &mut beside);
+        assert!(beside.contains("and 39 more owners, of 780; --json"), "{beside}");
+        assert!(!beside.contains("process 39"), "{beside}");
     }
 }
