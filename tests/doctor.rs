@@ -81,6 +81,7 @@ fn a_node_that_nobody_set_up_has_all_of_it_found() {
         ("iommu_translates", "mlx5_0"),
         ("iommu_translates", "mlx5_1"),
         ("gid_missing", "mlx5_1"),
+        ("cm_roce_mode", "mlx5_0"),
         ("gpudirect_missing", "node"),
         ("gpu_far", "mlx5_1"),
         ("firmware_differs", "mlx5_1"),

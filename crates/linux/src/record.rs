@@ -213,7 +213,7 @@ impl<'a> Recorder<'a> {
         }
         self.attribute(&format!("{device}/tc/{}/traffic_class", port.id.number));
         let by_cm = format!("kernel/config/rdma_cm/{}/ports/{}", port.device, port.id.number);
-        self.attribute(&format!("{by_cm}/default_roce_tos"));
+        self.attributes(&by_cm, &["default_roce_tos", "default_roce_mode"]);
         if let Some(hardware) = self.link(&format!("{device}/device")) {
             self.hardware(&hardware);
         }

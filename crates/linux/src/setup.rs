@@ -51,6 +51,7 @@ fn of_port(ctx: &Context, port: &Port, gpus: &[GpuSetup]) -> PortSetup {
     }
     setup.gpu_numa_distance = host::distance(tree, port, gpus);
     setup.default_tos = netdev::default_tos(tree, port);
+    setup.cm_mode = netdev::cm_mode(tree, port);
     let Some(name) = &port.netdev else { return setup };
     setup.trust = netdev::trust(tree, name);
     setup.ecn = netdev::ecn(tree, name);

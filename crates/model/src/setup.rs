@@ -3,7 +3,7 @@
 //! Every fact may be missing: this kernel, driver, tree or user does not tell it. What is missing is not known, and nothing may
 //! be concluded from it.
 
-use crate::{PcieLink, PortId};
+use crate::{GidType, PcieLink, PortId};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -92,6 +92,8 @@ pub struct PortSetup {
     pub ecn: EcnSetup,
     /// Traffic class (`ToS` byte: DSCP × 4 + ECN) that the host gives RDMA connections that ask for none.
     pub default_tos: Option<u8>,
+    /// Which GIDs connections take that the connection manager sets up, where that was set.
+    pub cm_mode: Option<GidType>,
     /// The link.
     pub link: LinkSetup,
     /// The PCI function, and the bridges above it up to the root port.

@@ -15,6 +15,7 @@ const OWN_TABLE: u32 = 100;
 
 pub(super) fn of_port(look: Look<'_>, found: &mut Vec<Finding>) {
     gid(look, found);
+    cm_mode(look, found);
     neighbours(look, found);
     hops(look, found);
     bond(look, found);
@@ -91,6 +92,15 @@ fn gid(look: Look<'_>, found: &mut Vec<Finding>) {
         .collect();
     let said = vec![Evidence::new("GID table", kinds.join("; "))];
     found.push(Finding::of(&table::GID_MISSING, port, said));
+}
+
+fn cm_mode(look: Look<'_>, found: &mut Vec<Finding>) {
+    let port = &look.port.port;
+    let has_v2 = port.gids.iter().any(|gid| gid.kind == GidType::V2);
+    if has_v2 && look.port.setup.cm_mode == Some(GidType::V1) {
+        let said = vec![Evidence::new("default_roce_mode", "IB/RoCE v1")];
+        found.push(Finding::of(&table::CM_ROCE_MODE, port, said));
+    }
 }
 
 fn neighbours(look: Look<'_>, found: &mut Vec<Finding>) {

@@ -50,6 +50,7 @@ pub const CHECKS: &[&Check] = &[
     &port::ACS_REDIRECT,
     &port::IOMMU_TRANSLATES,
     &network::GID_MISSING,
+    &network::CM_ROCE_MODE,
     &network::GID_INDEX_DIFFERS,
     &network::SUBNET_SHARED,
     &network::SOURCE_ROUTE_MISSING,

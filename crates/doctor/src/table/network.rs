@@ -21,6 +21,18 @@ pub(crate) const GID_MISSING: Check = Check {
     ],
 };
 
+pub(crate) const CM_ROCE_MODE: Check = Check {
+    id: "cm_roce_mode",
+    title: "The connection manager uses RoCE v1",
+    area: Area::Network,
+    severity: Severity::Warning,
+    reads: "default_roce_mode of rdma_cm (configfs; root)",
+    fires: "default_roce_mode of a RoCE port is IB/RoCE v1, and the port has GIDs of RoCE v2.",
+    why: "What asks the connection manager (storage, many MPIs, ib_send_bw -R) talks RoCE v1, which no router forwards and no switch marks. NCCL chooses its GID itself.",
+    advice: "Set RoCE v2, which is what the kernel takes by itself where the NIC has it.",
+    commands: &["cma_roce_mode -d {device} -m 2"],
+};
+
 pub(crate) const GID_INDEX_DIFFERS: Check = Check {
     id: "gid_index_differs",
     title: "No GID index is RoCE v2 over IPv4 on every rail",

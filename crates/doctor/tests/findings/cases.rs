@@ -347,6 +347,9 @@ fn network() -> Vec<Case> {
                 gid.kind = GidType::V1;
             }
         }),
+        case("a connection manager of RoCE v1", &["cm_roce_mode"], |node| {
+            node.facts.ports[0].setup.cm_mode = Some(GidType::V1);
+        }),
         case("a table that has shifted", &["gid_index_differs"], |node| {
             node.facts.ports[1]
                 .port
@@ -564,6 +567,12 @@ pub(crate) fn innocent() -> Vec<(&'static str, Change)> {
                 for gid in port.port.gids.iter_mut().skip(2) {
                     "2001:0db8:0000:0000:0000:0000:0000:0001".clone_into(&mut gid.gid);
                 }
+            }
+        }),
+        ("a NIC that has RoCE v1 alone, and says so", |node| {
+            for port in &mut node.facts.ports {
+                port.setup.cm_mode = Some(GidType::V1);
+                port.port.gids.clear();
             }
         }),
         ("a table with a common index among others", |node| {

@@ -252,6 +252,7 @@ fn setup(rail: u8) -> PortSetup {
             cnp_interval: Some(4),
         },
         default_tos: Some(106),
+        cm_mode: Some(GidType::V2),
         link: LinkSetup {
             best_speed: Some(400_000_000_000),
             fec: Some(Fec::Rs),

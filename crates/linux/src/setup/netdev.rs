@@ -2,7 +2,7 @@
 
 use crate::Tree;
 use crate::number::decimal;
-use model::{Bond, EcnSetup, Port, Priorities, Trust};
+use model::{Bond, EcnSetup, GidType, Port, Priorities, Trust};
 
 /// `qos/trust`.
 pub(super) fn trust(tree: &Tree, netdev: &str) -> Option<Trust> {
@@ -62,6 +62,24 @@ fn enabled(tree: &Tree, netdev: &str, point: &str) -> Option<Priorities> {
     })
 }
 
+/// Where `rdma_cm` keeps the settings of a port, once somebody has made the device's folder there
+/// (`drivers/infiniband/core/cma_configfs.c`).
+fn by_cm(port: &Port) -> String {
+    format!("kernel/config/rdma_cm/{}/ports/{}", port.device, port.id.number)
+}
+
+/// Which GIDs `rdma_cm` takes.
+pub(super) fn cm_mode(tree: &Tree, port: &Port) -> Option<GidType> {
+    let mode = tree
+        .read_string(&format!("{}/default_roce_mode", by_cm(port)))
+        .ok()?;
+    match mode.as_str() {
+        "IB/RoCE v1" => Some(GidType::V1),
+        "RoCE v2" => Some(GidType::V2),
+        _ => None,
+    }
+}
+
 /// What connections get that ask for nothing: the device's traffic class, or that of `rdma_cm` (configfs, for those that use it).
 pub(super) fn default_tos(tree: &Tree, port: &Port) -> Option<u8> {
     let (device, number) = (&port.device, port.id.number);
@@ -74,7 +92,7 @@ pub(super) fn default_tos(tree: &Tree, port: &Port) -> Option<u8> {
         line.trim().parse().ok()
     });
     let by_cm = || {
-        let file = format!("kernel/config/rdma_cm/{device}/ports/{number}/default_roce_tos");
+        let file = format!("{}/default_roce_tos", by_cm(port));
         u8::try_from(tree.number(&file, decimal).ok()?).ok()
     };
     forced.or_else(by_cm)
