@@ -24,7 +24,8 @@ const FAULTS: [Fault; 29] = [
     fault(
         "dcb pfc set dev rail1 prio-pfc all:on",
         "dcb pfc set dev rail1 prio-pfc all:off 3:on",
-        &["pfc_on_all", "pfc_rails_differ"],
+        // The buffer of the other seven is the smaller one.
+        &["buffer_small", "pfc_on_all", "pfc_rails_differ"],
     ),
     fault(
         "ethtool -A rail0 rx on tx on",

@@ -121,24 +121,23 @@ fn buffers(look: Look<'_>, found: &mut Vec<Finding>) {
             ];
             found.push(Finding::of(&table::BUFFER_ZERO, &look.port.port, said));
         }
-        if let Some(&bytes @ 1..) = buffers.bytes.get(usize::from(own))
-            && let Some(needed) = headroom(look).filter(|needed| u64::from(bytes) < *needed)
-        {
-            let said = vec![
-                mapped.clone(),
-                Evidence::new(format!("size of buffer {own}"), format!("{bytes} bytes")),
-                Evidence::new("under way when the pause is sent", format!("{needed} bytes")),
-            ];
-            let finding = Finding::of(&table::BUFFER_SMALL, &look.port.port, said);
-            let finding = finding.with("{buffer}", &own).with("{bytes}", &needed);
-            found.push(finding.with("{meters}", &look.policy.cable.unwrap_or(DRIVERS_CABLE)));
-        }
         let beside: Vec<_> = list(!mask).filter(|other| buffer(*other) == own).collect();
         if !beside.is_empty() {
             let names: Vec<_> = beside.iter().map(u8::to_string).collect();
             let said = vec![mapped, Evidence::new("lossy priorities in it", names.join(", "))];
             let finding = Finding::of(&table::BUFFER_SHARED, &look.port.port, said);
             found.push(finding.with("{priority}", &priority));
+        } else if let Some(&bytes @ 1..) = buffers.bytes.get(usize::from(own))
+            && let Some(needed) = headroom(look).filter(|needed| u64::from(bytes) < *needed)
+        {
+            let said = vec![
+                mapped,
+                Evidence::new(format!("size of buffer {own}"), format!("{bytes} bytes")),
+                Evidence::new("under way when the pause is sent", format!("{needed} bytes")),
+            ];
+            let finding = Finding::of(&table::BUFFER_SMALL, &look.port.port, said);
+            let finding = finding.with("{buffer}", &own).with("{bytes}", &needed);
+            found.push(finding.with("{meters}", &look.policy.cable.unwrap_or(DRIVERS_CABLE)));
         }
     }
 }

@@ -138,7 +138,7 @@ pub(crate) const BUFFER_SMALL: Check = Check {
     area: Area::Pfc,
     severity: Severity::Warning,
     reads: "DCB_BUFFER by DCB netlink, mlx5; speed and MTU of the netdev; no right needed. The cable's length is the policy's `cable_meters`, and counts as none without it",
-    fires: "The buffer of a priority with PFC holds less than what is under way when the pause is sent, and one frame more: (301 + 2.16 a metre) bytes for each Gb/s, and 2.72 MTUs, as calculate_xoff of the mlx5 driver has it.",
+    fires: "The buffer of a priority with PFC holds less than what is under way when the pause is sent, and one frame more: (301 + 2.16 a metre) bytes for each Gb/s, and 2.72 MTUs, as calculate_xoff of the mlx5 driver has it. Not of one that lossy priorities share, which is `buffer_shared`.",
     why: "Light takes 5 ns for a metre of fibre, and the switch some time to stop. What arrives meanwhile has no room and is dropped, although the priority is lossless.",
     advice: "Have the driver size the buffer by giving the cable's length, which it takes to be 7 m; or set the size.",
     commands: &[
