@@ -1,20 +1,20 @@
 //! What the kernel accounts to this process: one read and two calls, since a scrape pays for it each time.
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, Dir, Mode, OFlags, openat, stat};
+use rustix::fs::{CWD, Dir, Mode, OFlags, fstat, openat};
 use rustix::io::pread;
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
 /// Longest `/proc/PID/stat`: 52 numbers and a name of 16 bytes.
 const STAT: usize = 2048;
-/// The descriptors of this process.
-const DESCRIPTORS: &str = "/proc/self/fd";
 
 /// Where this process's figures are read.
 #[derive(Debug)]
 pub struct Process {
     stat: OwnedFd,
+    /// The folder of its descriptors.
+    descriptors: OwnedFd,
 }
 
 /// The figures now.
@@ -39,8 +39,11 @@ impl Process {
     #[must_use]
     pub fn own() -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let stat = openat(CWD, "/proc/self/stat", flags, Mode::empty()).ok()?;
-        Some(Self { stat })
+        let open = |path, more| openat(CWD, path, flags | more, Mode::empty()).ok();
+        Some(Self {
+            stat: open("/proc/self/stat", OFlags::empty())?,
+            descriptors: open("/proc/self/fd", OFlags::DIRECTORY)?,
+        })
     }
 
     /// Its figures now; `None` if the kernel tells them in a way that nobody knew of.
@@ -53,7 +56,7 @@ impl Process {
             clock_ticks_per_second(),
             page_size() as u64,
         )?;
-        usage.open_files = open_files();
+        usage.open_files = open_files(&self.descriptors);
         usage.most_open_files = getrlimit(Resource::Nofile).current;
         Some(usage)
     }
@@ -77,13 +80,12 @@ fn parse(stat: &[u8], ticks_per_second: u64, page: u64) -> Option<Usage> {
 }
 
 /// The directory's size tells since 6.2 (commit f1f1f2569901); before, it was zero.
-fn open_files() -> Option<u64> {
-    let size = stat(DESCRIPTORS).ok()?.st_size;
+fn open_files(folder: &OwnedFd) -> Option<u64> {
+    let size = fstat(folder).ok()?.st_size;
     if size > 0 {
         return size.try_into().ok();
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let entries = Dir::new(openat(CWD, DESCRIPTORS, flags, Mode::empty()).ok()?).ok()?;
+    let entries = Dir::read_from(folder).ok()?;
     // Two lead to directories, and one is the descriptor that is being listed.
     Some((entries.count() as u64).saturating_sub(3))
 }

@@ -54,10 +54,14 @@ impl Page {
     fn take_buffer(&mut self) -> Vec<u8> {
         let mut former = std::mem::take(&mut self.bytes);
         if !former.is_unique() {
-            return Vec::with_capacity(former.len());
+            // The next page differs by some digits.
+            return Vec::with_capacity(former.len() + former.len() / 8);
         }
-        former.clear();
-        former.into()
+        // What is left is copied to the front; of nothing at all `Bytes` keeps no memory.
+        former.truncate(1);
+        let mut buffer = Vec::from(former);
+        buffer.clear();
+        buffer
     }
 }
 
@@ -131,4 +135,38 @@ impl Exposition {
 
 fn place(format: Format, encoding: Encoding) -> usize {
     2 * usize::from(format == Format::OpenMetrics) + usize::from(encoding == Encoding::Gzip)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> Page {
+        let mut buffer = Vec::with_capacity(10_000);
+        buffer.extend_from_slice(&[b'x'; 8_000]);
+        Page {
+            updated: None,
+            bytes: buffer.into(),
+        }
+    }
+
+    #[test]
+    fn a_page_that_nobody_is_sent_gives_its_memory_to_the_next() {
+        let mut page = page();
+        let place = page.bytes.as_ptr();
+        let buffer = page.take_buffer();
+        assert_eq!(
+            (buffer.as_ptr(), buffer.len(), buffer.capacity()),
+            (place, 0, 10_000)
+        );
+    }
+
+    #[test]
+    fn a_page_that_is_being_sent_stays_as_it_is() {
+        let mut page = page();
+        let sent = page.bytes.clone();
+        let buffer = page.take_buffer();
+        assert!(buffer.is_empty() && buffer.capacity() > 8_000);
+        assert_eq!(sent, [b'x'; 8_000][..]);
+    }
 }
