@@ -131,7 +131,7 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
         sandbox: sandbox.as_str(),
         web: web.clone(),
     });
-    let router = http::router(Arc::clone(&app), &limits);
+    let router = http::router(Arc::clone(&app));
     let started_with = config.clone();
     let pushing = push.map(|push| push.start(&app, &config, clock));
     tokio::spawn(announce_ready(Arc::clone(&app)));

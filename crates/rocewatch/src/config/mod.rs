@@ -146,7 +146,7 @@ pub(crate) struct Http {
     /// How long a client may take for its request's head, and how long an idle connection is kept.
     #[serde(with = "duration")]
     pub(crate) header_timeout: Duration,
-    /// How long an answer may take.
+    /// How long an answer from the archive may take.
     #[serde(with = "duration")]
     pub(crate) request_timeout: Duration,
     /// TLS and passwords, in the format of exporter-toolkit. Empty: neither.

@@ -7,7 +7,6 @@ use super::stream::{self, Streams};
 use super::{api, events, history, incidents, read};
 use crate::agent::{Agent, Archivist};
 use crate::clock::Clock;
-use crate::config::Http;
 use crate::metrics::{Encoding, Exposition, Format};
 use crate::web::{self, Web};
 use axum::Router;
@@ -21,7 +20,6 @@ use axum::routing::{get, post};
 use std::sync::Arc;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::limit::RequestBodyLimitLayer;
-use tower_http::timeout::TimeoutLayer;
 
 /// Nothing that this server answers needs a body, but for what limits it by itself.
 const MAX_BODY: usize = 4 * 1024;
@@ -53,8 +51,8 @@ impl App {
     }
 }
 
-/// All paths, with their limits.
-pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
+/// All paths. What is in memory is answered at once; what looks into the archive has a limit of its own.
+pub(crate) fn router(app: Arc<App>) -> Router {
     let long = Router::new().route("/api/v1/read", post(remote_read));
     let router = Router::new()
         .route("/", get(landing))
@@ -65,10 +63,6 @@ pub(crate) fn router(app: Arc<App>, limits: &Http) -> Router {
         .route("/api/v1/ports", get(ports))
         .route("/api/v1/openapi.json", get(openapi))
         .route("/api/v1/findings", get(findings))
-        .layer(TimeoutLayer::with_status_code(
-            StatusCode::SERVICE_UNAVAILABLE,
-            limits.request_timeout,
-        ))
         .route("/api/v1/history", get(look_up_history))
         .route("/api/v1/events", get(look_up_events))
         .route("/api/v1/incidents", get(list_incidents))

@@ -22,6 +22,9 @@ pub(crate) struct Own {
     started: f64,
 }
 
+/// Bytes that all of this takes on a page, roughly.
+const LENGTH: usize = 16 * 1024;
+
 /// Paths that are counted by name; all others share one label, so that nobody can make series by asking.
 const PATHS: [&str; 13] = [
     "/",
@@ -95,7 +98,7 @@ impl Own {
     /// Appends all to an exposition.
     pub(super) fn encode(&self, format: Format, out: &mut Vec<u8>) {
         self.scrapes.inc();
-        let mut text = String::new();
+        let mut text = String::with_capacity(LENGTH);
         for family in self.registry.gather() {
             write_family(format, &family, &mut text);
         }
