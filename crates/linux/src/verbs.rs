@@ -48,12 +48,13 @@ pub(crate) fn open(ctx: &Context, port: &Port) -> Opened {
         let detail = "events are told by the running kernel only";
         return Opened::NotApplicable(Why::new("not_on_this_tree", detail));
     }
+    // It comes a moment after the device itself, and with the module ib_uverbs at any time: worth another try.
     let Some(uverbs) = uverbs(&ctx.tree, &port.device) else {
         let detail = format!(
             "{} has no device for user programs: load the module ib_uverbs",
             port.device
         );
-        return Opened::NotApplicable(Why::new("no_uverbs", detail));
+        return Opened::Failed(Why::new("no_uverbs", detail));
     };
     let node = uverbs.rsplit('/').next().unwrap_or_default();
     match Device::open(&port.device, &format!("/dev/infiniband/{node}")) {

@@ -37,13 +37,14 @@ fn what_has_no_events_says_why() {
     let ctx = netns::context(tree.path(), false);
     let mut port = netns::any_port("rail0");
     let reason = |opened| match opened {
-        Opened::NotApplicable(why) => why.reason,
-        Opened::Active(_) | Opened::Failed(_) => "",
+        Opened::NotApplicable(why) => ("never", why.reason),
+        Opened::Failed(why) => ("later", why.reason),
+        Opened::Active(_) => ("now", ""),
     };
-    assert_eq!(reason(open(&ctx, &port)), "no_rdma_device");
+    assert_eq!(reason(open(&ctx, &port)), ("never", "no_rdma_device"));
     port.rdma_index = Some(0);
-    assert_eq!(reason(open(&ctx, &port)), "not_on_this_tree");
+    assert_eq!(reason(open(&ctx, &port)), ("never", "not_on_this_tree"));
     let ctx = netns::context("/sys".as_ref(), true);
     port.device = "no_such_device".into();
-    assert_eq!(reason(open(&ctx, &port)), "no_uverbs");
+    assert_eq!(reason(open(&ctx, &port)), ("later", "no_uverbs"));
 }

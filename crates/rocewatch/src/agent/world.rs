@@ -261,14 +261,15 @@ impl World {
     /// is read most often, in nanoseconds; zero while some are being opened.
     pub(super) fn update(&mut self, now: u64) -> u64 {
         let mut fastest = u64::MAX;
+        let shape = |view: &PortView| (view.signals.layouts(), view.pfc_mask());
+        // Before ports settle: a page may have been laid out meanwhile, without the series that they then have.
+        let before: Vec<_> = self.ports.values().map(shape).collect();
         for view in self.ports.values_mut() {
             view.settle(now);
             for (kind, source) in &mut view.sources {
                 source.watch_stall(&view.port, *kind, self.clock, now);
             }
         }
-        let shape = |view: &PortView| (view.signals.layouts(), view.pfc_mask());
-        let before: Vec<_> = self.ports.values().map(shape).collect();
         let more = self.watch.look(&mut self.ports, now, self.clock);
         let other = before.into_iter().ne(self.ports.values().map(shape));
         self.generation += u64::from(more || other);
