@@ -55,7 +55,7 @@ static APP: LazyLock<Arc<App>> = LazyLock::new(|| {
     })
 });
 
-static ROUTER: LazyLock<Router> = LazyLock::new(|| router(Arc::clone(&APP), &Http::default()));
+static ROUTER: LazyLock<Router> = LazyLock::new(|| router(Arc::clone(&APP)));
 
 /// A connection ends once its requests are answered, and the first answer is a proper one.
 pub fn check(requests: &[u8]) {
@@ -73,7 +73,7 @@ pub fn check(requests: &[u8]) {
 /// True if a server with these limits answers a plain request.
 pub(super) fn serves(limits: &Http) -> bool {
     let request = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
-    answer_within(limits, router(Arc::clone(&APP), limits), request).starts_with(b"HTTP/1.1 ")
+    answer_within(limits, router(Arc::clone(&APP)), request).starts_with(b"HTTP/1.1 ")
 }
 
 fn answer_within(limits: &Http, router: Router, requests: &[u8]) -> Vec<u8> {
