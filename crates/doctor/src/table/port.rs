@@ -164,7 +164,7 @@ pub(crate) const PCIE_ERRORS: Check = Check {
     why: "What is corrected is sent again: the link carries less than its width and speed say, the NIC waits for memory and pauses the switch. What is not corrected loses a transaction, or the device.",
     advice: "Errors that the NIC counts came from the slot, errors of the slot came from the NIC. Reseat the card and the riser, clean the contacts, look for a firmware of the card; BadTLP and BadDLLP are bits that flipped, RxErr and a timeout of the replay a bad contact.",
     commands: &[
-        "grep . /sys/bus/pci/devices/{pci}/aer_dev_*",
+        "grep . /sys/bus/pci/devices/{pci}/aer_dev_* /sys/bus/pci/devices/{pci}/../aer_dev_*",
         "lspci -vvs {pci} | grep -E 'LnkSta|CESta|UESta'",
         "dmesg | grep -i -E 'pcie|aer'",
     ],
