@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Samples that come faster than this are looked at together.
 const SHORTEST_STEP: Duration = Duration::from_millis(10);
 /// A port whose sources are slow is looked at this often.
-const LONGEST_STEP: Duration = Duration::from_millis(500);
+const LONGEST_STEP: Duration = Duration::from_secs(1);
 /// When the agent was held up, no more looks than this make up for it: about what the rings hold.
 const MOST_LOOKS: u64 = 2_000;
 /// What a device that is gone is remembered for; after that its event ends, since nobody seems to miss it.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The deriver runs ten times a second; when it has not for this long something is wrong with it.
+/// The deriver runs once a second at least; when it has not for this long something is wrong with it.
 const ASLEEP: Duration = Duration::from_secs(10);
 
 /// All that is known now. Written by the deriver, read by the HTTP handlers.
