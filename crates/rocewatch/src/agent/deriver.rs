@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Rows are taken in no more often than this, several of a source that is read oftener: a tick's first row is mostly waiting for
-/// memory that others have used since the last, and the next costs a third of it (docs/benchmarks.md). Nobody who
-/// scrapes sees the difference, and each row is looked at by itself all the same.
+/// Rows are taken in no more often than this, several of a fast source with one wake: who scrapes does not see the
+/// difference, and the detectors look at each row by itself all the same.
 const SHORTEST: Duration = Duration::from_millis(200);
 /// No less often than this either, so that a stall is noticed in time.
 const LONGEST: Duration = Duration::from_secs(1);
