@@ -1,9 +1,11 @@
 """What is measured, all peers in turns or at once, so that a busy moment falls on each of them."""
 
+import contextlib
 import re
 import statistics
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .client import Client
@@ -16,16 +18,16 @@ class Plan:
 
     rounds: int
     hot: float
-    pairs: int  # of a second with a scrape and one without
+    pairs: int  # of a second with a scrape and one without, for each Rocewatch
     few: int
     scale: float
     age: float  # of the first peer, when memory is read
     limit: int  # for the whole run
 
 
-QUICK = Plan(rounds=3, hot=0.4, pairs=8, few=10, scale=8, age=10, limit=240)
+QUICK = Plan(rounds=3, hot=0.4, pairs=3, few=10, scale=8, age=10, limit=300)
 # The rings reach back 120 s: at 130 s they are full.
-FULL = Plan(rounds=6, hot=0.8, pairs=25, few=20, scale=20, age=130, limit=500)
+FULL = Plan(rounds=6, hot=0.8, pairs=12, few=20, scale=20, age=130, limit=840)
 
 
 @dataclass
@@ -89,9 +91,9 @@ def samples(body: bytes, name: str = "samples") -> dict[str, float]:
 # ---- beside each other ----------------------------------------------------------------------------------------------
 
 
-def measure(peers: list[Peer], floor: Peer, plan: Plan, columns: dict[str, int]) -> tuple[list[Figures], float]:
-    """Everything of all of them, and the share of a core that `floor` takes meanwhile. `columns` is the counters that a row
-    of each source has."""
+def measure(peers: list[Peer], floors: list[Peer], plan: Plan, columns: dict[str, int]) -> tuple[list[Figures], list[float]]:
+    """Everything of all of them, and the share of a core that each of `floors` takes meanwhile. `columns` is the counters
+    that a row of each source has."""
     every = [Figures(peer, peer.connect()) for peer in peers]
     time.sleep(4)  # for rates, and with them all series, to be there
     for figures in every:
@@ -101,16 +103,7 @@ def measure(peers: list[Peer], floor: Peer, plan: Plan, columns: dict[str, int])
         for figures in every if number % 2 == 0 else reversed(every):
             measure_hot(figures, plan.hot)
     say("scraping now and then")
-    before, began = [counters_so_far(figures, columns) for figures in every], time.monotonic()
-    floor_cpu = floor.cpu()
-    for _ in range(plan.pairs):
-        for zipped in (False, True):
-            a_pair(every, zipped=zipped)
-    floor_share = (floor.cpu() - floor_cpu) / (time.monotonic() - began)
-    after, took = [counters_so_far(figures, columns) for figures in every], time.monotonic() - began
-    for figures, first, last in zip(every, before, after):
-        own = isinstance(figures.peer, Rocewatch)
-        figures.counters = (last - first) / took if own else counters_a_second(figures)
+    shares = now_and_then(every, floors, plan, columns)
     if plan.age > peers[0].age():
         say("waiting for the rings to fill")
     peers[0].wait_until(plan.age)
@@ -118,8 +111,66 @@ def measure(peers: list[Peer], floor: Peer, plan: Plan, columns: dict[str, int])
         figures.memory = figures.peer.memory()
     say("counting system calls")
     for figures in every:
-        figures.calls = figures.peer.system_calls(figures.client, plan.few)
-    return every, floor_share
+        # Servers close a connection that was idle for half a minute.
+        figures.calls = figures.peer.system_calls(figures.peer.connect(), plan.few)
+    return every, shares
+
+
+def now_and_then(every: list[Figures], floors: list[Peer], plan: Plan, columns: dict[str, int]) -> list[float]:
+    """Each Rocewatch and each floor in turns, the others of them stopped: they read the same files, most of them at the
+    same instants, and whoever reads second finds them in the processor's caches. Gives what the floors take."""
+    ours = [figures for figures in every if isinstance(figures.peer, Rocewatch)]
+    theirs = [figures for figures in every if figures not in ours]
+    readers = [*(figures.peer for figures in ours), *floors]
+    read, shares = [Rate() for _ in ours], [Rate() for _ in floors]
+    for _ in range(plan.pairs):
+        for figures, counters in zip(ours, read):
+            with alone(figures.peer, readers):
+                counters.begin(counters_so_far(figures, columns))
+                time.sleep(1)  # so that the first scrape finds no page ready
+                for zipped in (False, True):
+                    a_pair([figures, *theirs], zipped=zipped)
+                counters.end(counters_so_far(figures, columns))
+        for floor, share in zip(floors, shares):
+            with alone(floor, readers):
+                share.begin(floor.cpu())
+                time.sleep(2)
+                share.end(floor.cpu())
+    for figures, counters in zip(ours, read):
+        figures.counters = counters.a_second()
+    for figures in theirs:
+        figures.counters = counters_a_second(figures)
+    return [share.a_second() for share in shares]
+
+
+@contextlib.contextmanager
+def alone(peer: Peer, readers: list[Peer]) -> Iterator[None]:
+    """All of `readers` but this one are stopped."""
+    with contextlib.ExitStack() as stopped:
+        for other in readers:
+            if other is not peer:
+                stopped.enter_context(other.stopped())
+        time.sleep(1)  # to catch up with what it was due while it was stopped itself
+        yield
+
+
+@dataclass
+class Rate:
+    """How fast something grows, over several spans of time."""
+
+    grown: float = 0.0
+    seconds: float = 0.0
+
+    def begin(self, value: float) -> None:
+        self.grown -= value
+        self.seconds -= time.monotonic()
+
+    def end(self, value: float) -> None:
+        self.grown += value
+        self.seconds += time.monotonic()
+
+    def a_second(self) -> float:
+        return self.grown / self.seconds
 
 
 def measure_sizes(figures: Figures) -> None:
@@ -138,8 +189,7 @@ def measure_hot(figures: Figures, seconds: float) -> None:
 
 
 def counters_so_far(figures: Figures, columns: dict[str, int]) -> float:
-    if not isinstance(figures.peer, Rocewatch):
-        return 0.0
+    """The values that a Rocewatch has read, by its own word."""
     figures.client.scrape(figures.peer.plain)
     read = samples(figures.client.body())
     return sum(columns.get(source, 0) * rows for source, rows in read.items())

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .client import AS_PROMETHEUS, Client, request
@@ -54,7 +55,8 @@ class Peer:
 
     def connect(self) -> Client:
         """A connection, as soon as the server takes one."""
-        while self.process.poll() is None and self.age() < 30:
+        until = time.monotonic() + 30
+        while self.process.poll() is None and time.monotonic() < until:
             with contextlib.suppress(OSError):
                 return Client(self.port)
             time.sleep(0.05)
@@ -69,6 +71,14 @@ class Peer:
     def cpu(self) -> float:
         """CPU time of all its threads so far in seconds, exact to the nanosecond: clock_getcpuclockid(3)."""
         return time.clock_gettime((~self.process.pid << 3) | 2)
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def memory(self) -> Memory:
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
@@ -207,9 +217,9 @@ def static_page(page: pathlib.Path, folder: pathlib.Path, *, bare: bool) -> Peer
     return Peer(name, [str(built("static_page")), "--bare" if bare else "--same", str(page), "127.0.0.1:PORT"], folder)
 
 
-def reading_loop(tree: pathlib.Path, folder: pathlib.Path) -> Peer:
-    """The floor: every file read once a second by a program that does nothing else. It serves nobody."""
-    return Peer("reading loop", [str(built("reading_loop")), str(tree)], folder)
+def reading_loop(tree: pathlib.Path, folder: pathlib.Path, *options: str) -> Peer:
+    """A floor: the files read by a program that does nothing else. It serves nobody."""
+    return Peer(" ".join(("reading loop", *options)), [str(built("reading_loop")), str(tree), *options], folder)
 
 
 def as_sysfs(tree: pathlib.Path, command: list[str]) -> list[str]:

@@ -1,31 +1,65 @@
-//! The floor, for `scripts/bench-peers`: `reading_loop TREE` keeps every counter file of a sysfs open and reads all of them
-//! once a second on one thread. It parses nothing, keeps nothing, and tells nobody.
+//! The floors, for `scripts/bench-peers`: programs that keep every counter file of a sysfs open and read them, parse
+//! nothing, keep nothing, and tell nobody. `reading_loop TREE` reads all once a second on one thread; `reading_loop TREE
+//! --lanes` has a thread for each device, so that none can hold up another, which reads `hw_counters` ten times a second and
+//! the rest once, as the daemon does.
 #![allow(clippy::disallowed_methods)] // a program beside the daemon reads the files itself, and waits
 
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 fn main() -> io::Result<()> {
-    let tree = std::env::args().nth(1).unwrap_or_else(|| "/sys".to_owned());
-    let mut files = Vec::new();
+    let mut arguments = std::env::args().skip(1);
+    let tree = arguments.next().unwrap_or_else(|| "/sys".to_owned());
+    let lanes = arguments.next().is_some_and(|option| option == "--lanes");
+    let mut ports = Vec::new();
     for device in fs::read_dir(Path::new(&tree).join("class/infiniband"))? {
-        let port = device?.path().join("ports/1");
-        for folder in ["hw_counters", "counters"] {
-            for file in fs::read_dir(port.join(folder))? {
-                files.push(File::open(file?.path())?);
-            }
+        ports.push(device?.path().join("ports/1"));
+    }
+    let began = Instant::now();
+    if !lanes {
+        return read_for_ever(&files(&ports, "hw_counters")?, &files(&ports, "counters")?, 1, began);
+    }
+    let lanes: Vec<_> = ports
+        .into_iter()
+        .map(|port| {
+            thread::spawn(move || {
+                let port = [port];
+                read_for_ever(&files(&port, "hw_counters")?, &files(&port, "counters")?, 10, began)
+            })
+        })
+        .collect();
+    for lane in lanes {
+        lane.join().expect("a lane reads for ever, or says why it cannot")?;
+    }
+    Ok(())
+}
+
+fn files(ports: &[PathBuf], folder: &str) -> io::Result<Vec<File>> {
+    let mut files = Vec::new();
+    for port in ports {
+        for file in fs::read_dir(port.join(folder))? {
+            files.push(File::open(file?.path())?);
         }
     }
+    Ok(files)
+}
+
+/// Reads `often` so many times a second, and `seldom` once.
+fn read_for_ever(often: &[File], seldom: &[File], times: u32, began: Instant) -> io::Result<()> {
     let mut content = [0; 64];
-    let mut due = Instant::now();
-    loop {
-        for file in &files {
+    let mut due = began;
+    for round in 0.. {
+        let seldom = if round % times == 0 { seldom } else { &[] };
+        for file in often.iter().chain(seldom) {
             file.read_at(&mut content, 0)?;
         }
-        due += Duration::from_secs(1);
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        // Rounds that were missed while it was stopped are not made up for.
+        due = (due + Duration::from_secs(1) / times).max(Instant::now());
+        thread::sleep(due.saturating_duration_since(Instant::now()));
     }
+    Ok(())
 }

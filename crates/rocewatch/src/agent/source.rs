@@ -11,8 +11,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// A read under way for longer than this is a stall. Firmware answers within milliseconds, and a stall has to be
-/// told within two seconds.
-const STALL: Duration = Duration::from_secs(1);
+/// told within two seconds, by a deriver that may look only once a second.
+const STALL: Duration = Duration::from_millis(900);
 /// Values of a source that gave no row for this long, or for three of its intervals if that is longer, are left out:
 /// a counter that stands still because nobody could read it would look like a fabric gone quiet.
 const STALE: Duration = Duration::from_secs(5);
