@@ -9,7 +9,7 @@ mod tree;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use support::{Daemon, run};
 
 #[track_caller]
@@ -135,12 +135,7 @@ fn a_node_without_any_port_is_watched_all_the_same() {
     let daemon = Daemon::start(&["run", "--sysfs", empty.path().to_str().unwrap()]);
     daemon.wait_until_ready();
     assert_eq!(daemon.scrape().all("rocewatch_port_info", &[]).count(), 0);
-    // What it writes is read a moment later.
-    let end = Instant::now() + Duration::from_secs(10);
-    while !daemon.log().contains("no port found") {
-        assert!(Instant::now() < end, "{}", daemon.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    daemon.wait_for_log("no port found");
     let output = run(&["ports", "--sysfs", empty.path().to_str().unwrap()]);
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("No port"));
@@ -175,13 +170,7 @@ fn sighup_takes_up_a_new_configuration_and_keeps_the_old_one_if_it_is_wrong() {
         Duration::from_secs(5),
         reloads("failure"),
     );
-    assert!(
-        daemon
-            .log()
-            .contains("unknown key `log.levl`; did you mean `level`?"),
-        "{}",
-        daemon.log()
-    );
+    daemon.wait_for_log("unknown key `log.levl`; did you mean `level`?");
     config(folder.path(), "[log]\nlevel = \"debug\"\n");
     daemon.signal("HUP");
     daemon.wait_for(

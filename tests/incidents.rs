@@ -21,18 +21,6 @@ fn demo(state: &Path, scenario: &str) -> Daemon {
     daemon
 }
 
-fn wait_for_log(daemon: &Daemon, text: &str) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !daemon.log().contains(text) {
-        assert!(
-            Instant::now() < end,
-            "{text:?} is not in the log:\n{}",
-            daemon.log()
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 fn ask(arguments: &[&str], state: &Path) -> String {
     let archive = state.join("archive");
     let output = Command::new(BINARY)
@@ -55,7 +43,7 @@ fn json(arguments: &[&str], state: &Path) -> Value {
 
 /// Waits until the first incident has its rows.
 fn wait_for_incident(daemon: &Daemon, state: &Path) {
-    wait_for_log(daemon, "an incident is kept");
+    daemon.wait_for_log("an incident is kept");
     assert_eq!(
         json(&["incidents", "--json"], state).as_array().map(Vec::len),
         Some(1)
@@ -197,7 +185,7 @@ fn a_slow_receiver_is_told_from_a_slow_fabric() {
 fn an_event_whose_end_nobody_saw_is_not_going_on_for_ever() {
     let state = tempfile::tempdir().unwrap();
     let daemon = demo(state.path(), "pfc-storm");
-    wait_for_log(&daemon, "PFC storm: begun");
+    daemon.wait_for_log("PFC storm: begun");
     let end = Instant::now() + Duration::from_secs(20);
     let arguments = [
         "events",

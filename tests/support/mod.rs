@@ -126,6 +126,15 @@ impl Daemon {
         self.log.lock().unwrap().clone()
     }
 
+    /// Waits until it has logged this. What it writes is read here a moment later, also if its answers already tell of it.
+    pub(crate) fn wait_for_log(&self, text: &str) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !self.log().contains(text) {
+            assert!(Instant::now() < end, "{text:?} is not in the log:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Answers to `GET path`: head and body.
     pub(crate) fn get(&self, path: &str, headers: &[&str]) -> (String, Vec<u8>) {
         get(self.address, path, headers)
