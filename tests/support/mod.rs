@@ -130,7 +130,11 @@ impl Daemon {
     pub(crate) fn wait_for_log(&self, text: &str) {
         let end = Instant::now() + Duration::from_secs(60);
         while !self.log().contains(text) {
-            assert!(Instant::now() < end, "{text:?} is not in the log:\n{}", self.log());
+            assert!(
+                Instant::now() < end,
+                "{text:?} is not in the log:\n{}",
+                self.log()
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -20,20 +20,21 @@ fn main() -> io::Result<()> {
         ports.push(device?.path().join("ports/1"));
     }
     let began = Instant::now();
+    let read = move |ports: &[PathBuf], times| {
+        read_for_ever(
+            &files(ports, "hw_counters")?,
+            &files(ports, "counters")?,
+            times,
+            began,
+        )
+    };
     if !lanes {
-        return read_for_ever(&files(&ports, "hw_counters")?, &files(&ports, "counters")?, 1, began);
+        return read(&ports, 1);
     }
-    let lanes: Vec<_> = ports
-        .into_iter()
-        .map(|port| {
-            thread::spawn(move || {
-                let port = [port];
-                read_for_ever(&files(&port, "hw_counters")?, &files(&port, "counters")?, 10, began)
-            })
-        })
-        .collect();
+    let lane = |port| thread::spawn(move || read(&[port], 10));
+    let lanes: Vec<_> = ports.into_iter().map(lane).collect();
     for lane in lanes {
-        lane.join().expect("a lane reads for ever, or says why it cannot")?;
+        lane.join().expect("a lane reads for ever, or says why not")?;
     }
     Ok(())
 }
