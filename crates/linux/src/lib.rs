@@ -6,6 +6,7 @@
 #![allow(rustdoc::private_intra_doc_links)] // the map above is for who reads the code
 
 mod aer;
+mod alarm;
 mod changes;
 mod clock;
 mod dcb;
@@ -47,6 +48,7 @@ mod netns;
 #[cfg(test)]
 mod warm;
 
+pub use alarm::Alarm;
 pub(crate) use errno::why_from_errno;
 pub(crate) use kernel::Context;
 pub use kernel::{Kernel, Options, release, uptime};

@@ -1,4 +1,4 @@
-//! A thread that reads its sources one after the other, each by its cadence.
+//! Sources that are read one after the other, each by its cadence, on whatever thread has the lane (`readers.rs`).
 
 use super::cadence::{self, Cadence};
 use super::restraint::Restraint;
@@ -7,17 +7,18 @@ use crate::clock::Clock;
 use crate::config::Rings;
 use model::{Host, Opened, Port, PortId, Read, Source, SourceKind};
 use ring::Window;
-use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Thread;
 
 /// A failed source is tried again after this, then twice as long each time, …
 const FIRST_RETRY: u64 = 1_000_000_000;
 /// … but never later than this. Some functions make the kernel log a line at every failing read.
 const LAST_RETRY: u64 = 60_000_000_000;
 
-/// What the registry asks of a lane. A lane whose sender is gone ends.
+/// What the registry asks of a lane. A lane whose [`Handle`] is gone ends.
 pub(super) enum Command {
     /// Read this from now on.
     Add(Assignment),
@@ -52,12 +53,61 @@ impl Pace {
     }
 }
 
-/// What the lane's thread owns.
+/// A lane's bell at the thread that has it: commands are heard while that thread waits for the next read to be due.
+struct Bell {
+    rung: AtomicBool,
+    thread: Mutex<Thread>,
+}
+
+impl Bell {
+    /// Whoever has the lane looks at `rung` after it was given the bell: no ring falls between two threads.
+    fn ring(&self) {
+        self.rung.store(true, Release);
+        self.thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .unpark();
+    }
+}
+
+/// The registry's end of a lane.
+pub(super) struct Handle {
+    // Dropped in this order: whoever hears the last ring finds nobody at the other end.
+    commands: Sender<Command>,
+    rope: Rope,
+}
+
+/// Rings once more when it is let go of.
+struct Rope(Arc<Bell>);
+
+impl Drop for Rope {
+    fn drop(&mut self) {
+        self.0.ring();
+    }
+}
+
+impl Handle {
+    /// Has the lane obey as soon as the kernel lets go of it.
+    pub(super) fn send(&self, command: Command) {
+        let _ = self.commands.send(command);
+        self.rope.0.ring();
+    }
+}
+
+/// What the thread that has it owns.
 pub(super) struct Lane {
+    tools: Tools,
+    jobs: Vec<Job>,
+    restraint: Restraint,
+    commands: Receiver<Command>,
+    bell: Arc<Bell>,
+}
+
+/// What all jobs of a lane are done with.
+pub(super) struct Tools {
     pub(super) kind: LaneKind,
     pub(super) host: Arc<dyn Host>,
     pub(super) pace: Pace,
-    pub(super) commands: Receiver<Command>,
     pub(super) events: Sender<Event>,
     pub(super) clock: Clock,
 }
@@ -88,36 +138,72 @@ enum JobState {
 }
 
 impl Lane {
-    /// Runs until the registry lets go of it.
-    pub(super) fn run(mut self) {
-        let mut jobs: Vec<Job> = Vec::new();
-        let mut restraint = Restraint::new(self.clock.now());
+    /// A lane without a source, and the registry's end of it.
+    pub(super) fn new(tools: Tools) -> (Self, Handle) {
+        let (sender, commands) = channel();
+        let bell = Arc::new(Bell {
+            rung: AtomicBool::new(false),
+            thread: Mutex::new(std::thread::current()),
+        });
+        let handle = Handle {
+            commands: sender,
+            rope: Rope(Arc::clone(&bell)),
+        };
+        let lane = Self {
+            jobs: Vec::new(),
+            restraint: Restraint::new(tools.clock.now()),
+            tools,
+            commands,
+            bell,
+        };
+        (lane, handle)
+    }
+
+    /// Commands wake this thread from now on.
+    pub(super) fn give_bell_to(&self, thread: &Thread) {
+        let mut bell = self.bell.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        *bell = thread.clone();
+    }
+
+    /// When there is something to do next.
+    pub(super) fn due(&self) -> u64 {
+        if self.bell.rung.load(Acquire) {
+            return 0;
+        }
+        self.jobs.iter().map(|job| job.due).min().unwrap_or(u64::MAX)
+    }
+
+    /// The clock that it goes by.
+    pub(super) fn clock(&self) -> Clock {
+        self.tools.clock
+    }
+
+    /// Obeys what it was commanded, and does the job that is due first if any is due: for as long as the kernel likes.
+    /// False once the registry has let go of it.
+    pub(super) fn work(&mut self) -> bool {
+        if self.bell.rung.swap(false, Acquire) && !self.obey_all() {
+            return false;
+        }
+        self.do_one();
+        true
+    }
+
+    fn obey_all(&mut self) -> bool {
         loop {
-            let wait = jobs
-                .iter()
-                .map(|job| job.due)
-                .min()
-                .map(|due| self.clock.until(due));
-            match self.next_command(wait) {
-                Ok(command) => self.obey(command, &mut jobs),
-                Err(RecvTimeoutError::Timeout) => self.work(&mut jobs, &mut restraint),
-                Err(RecvTimeoutError::Disconnected) => return,
+            match self.commands.try_recv() {
+                Ok(command) => self.obey(command),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
             }
         }
     }
 
-    fn next_command(&self, wait: Option<Duration>) -> Result<Command, RecvTimeoutError> {
-        match wait {
-            None => self.commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(wait) => self.commands.recv_timeout(wait),
-        }
-    }
-
-    fn obey(&mut self, command: Command, jobs: &mut Vec<Job>) {
-        let now = self.clock.now();
+    fn obey(&mut self, command: Command) {
+        let Self { tools, jobs, .. } = self;
+        let now = tools.clock.now();
         match command {
             Command::Add(Assignment { id, port, health }) => jobs.push(Job {
-                cadence: Cadence::new(self.pace.interval(id.source)),
+                cadence: Cadence::new(tools.pace.interval(id.source)),
                 id,
                 port,
                 health,
@@ -128,9 +214,9 @@ impl Lane {
             }),
             Command::Remove(port) => jobs.retain(|job| job.port.id != port),
             Command::Pace(pace) => {
-                self.pace = *pace;
+                tools.pace = *pace;
                 for job in &mut *jobs {
-                    job.cadence = Cadence::new(self.pace.interval(job.id.source));
+                    job.cadence = Cadence::new(tools.pace.interval(job.id.source));
                     job.due = job.due.min(now + job.cadence.wanted());
                 }
             }
@@ -143,27 +229,34 @@ impl Lane {
         jobs.sort_by_key(|job| job.cadence.wanted());
     }
 
-    /// Does the job that is due first, if any is due.
-    fn work(&self, jobs: &mut [Job], restraint: &mut Restraint) {
-        let Some(at) = (0..jobs.len()).min_by_key(|i| jobs[*i].due) else {
+    fn do_one(&mut self) {
+        let Self {
+            tools,
+            jobs,
+            restraint,
+            ..
+        } = self;
+        let Some(at) = (0..jobs.len()).min_by_key(|at| jobs[*at].due) else {
             return;
         };
-        if jobs[at].due > self.clock.now() {
+        if jobs[at].due > tools.clock.now() {
             return;
         }
         match jobs[at].state {
-            JobState::Open { .. } => self.read(&mut jobs[at]),
-            _ => self.open(&mut jobs[at]),
+            JobState::Open { .. } => tools.read(&mut jobs[at]),
+            _ => tools.open(&mut jobs[at]),
         }
-        let floor = cadence::floor(jobs.iter().map(|job| &job.cadence), self.pace.duty);
-        let now = self.clock.now();
+        let floor = cadence::floor(jobs.iter().map(|job| &job.cadence), tools.pace.duty);
+        let now = tools.clock.now();
         jobs[at].plan(now, floor);
         let wanted = jobs[0].cadence.wanted();
         if restraint.watch(now, floor, wanted) {
-            self.tell_pace(jobs, floor.max(wanted), wanted);
+            tools.tell_pace(jobs, floor.max(wanted), wanted);
         }
     }
+}
 
+impl Tools {
     fn tell_pace(&self, jobs: &[Job], granted: u64, wanted: u64) {
         let Some(dearest) = jobs.iter().max_by_key(|job| job.cadence.cost()) else {
             return;

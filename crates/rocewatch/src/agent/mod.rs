@@ -16,6 +16,7 @@ mod incidents;
 mod inquiry;
 mod lane;
 mod port;
+mod readers;
 mod registry;
 mod restraint;
 mod source;
@@ -154,7 +155,7 @@ impl Agent {
             world: Arc::clone(&self.world),
             clock,
         };
-        registry::spawn("doctor", move || examiner.run(&signs))?;
+        readers::spawn("doctor", move || examiner.run(&signs))?;
         self.examine = Some(sender);
         Ok(())
     }
@@ -195,7 +196,7 @@ impl Agent {
     }
 }
 
-/// The thread that a source is read on.
+/// What is read one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LaneKind {
     /// One per device: a firmware that hangs holds up its own device alone.

@@ -1,13 +1,14 @@
 //! Finds the ports, follows what changes, and hands each source of each port to its lane.
 
-use super::lane::{Assignment, Command, Lane, Pace};
+use super::lane::{Assignment, Command, Handle, Lane, Pace, Tools};
+use super::readers::{Readers, read_alone, spawn};
 use super::{Event, Health, JobId, LaneKind, lane_of};
 use crate::clock::{Clock, nanos};
 use crate::config::Config;
 use model::{Change, Changes, DeviceId, Host, LinkLayer, Port, PortId, SourceKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 /// After devices changed the ports are listed again at these distances: a driver registers the netdev first and its
@@ -45,6 +46,7 @@ pub(super) fn start(
             host: Arc::clone(&host),
             events: events.clone(),
             clock,
+            readers: Readers::start()?,
             devices: BTreeMap::new(),
             node: Vec::new(),
         },
@@ -56,15 +58,7 @@ pub(super) fn start(
         epoch: 0,
         listing_due: vec![0],
     };
-    spawn("registry", move || registry.run(&orders))
-}
-
-pub(super) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    std::thread::Builder::new()
-        .name(name.to_owned())
-        .stack_size(256 * 1024)
-        .spawn(body)
-        .map(drop)
+    spawn("registry", move || registry.run(&orders)).map(drop)
 }
 
 struct Registry {
@@ -325,17 +319,18 @@ fn sources_of(port: &Port, config: &Config) -> impl Iterator<Item = SourceKind> 
         })
 }
 
-/// The lanes' threads, started when first needed.
+/// The lanes, made when first needed.
 struct Lanes {
     host: Arc<dyn Host>,
     events: Sender<Event>,
     clock: Clock,
-    devices: BTreeMap<DeviceId, Sender<Command>>,
-    node: Vec<(LaneKind, Sender<Command>)>,
+    readers: Readers,
+    devices: BTreeMap<DeviceId, Handle>,
+    node: Vec<(LaneKind, Handle)>,
 }
 
 impl Lanes {
-    fn find(&self, source: SourceKind, device: &DeviceId) -> Option<&Sender<Command>> {
+    fn find(&self, source: SourceKind, device: &DeviceId) -> Option<&Handle> {
         match lane_of(source) {
             LaneKind::Device => self.devices.get(device),
             kind => self
@@ -351,51 +346,51 @@ impl Lanes {
             self.start(source, device, config);
         }
         if let Some(lane) = self.find(source, device) {
-            let _ = lane.send(command);
+            lane.send(command);
         }
     }
 
     fn wake(&self, source: SourceKind, device: &DeviceId) {
         if let Some(lane) = self.find(source, device) {
-            let _ = lane.send(Command::Wake);
+            lane.send(Command::Wake);
         }
     }
 
     fn start(&mut self, source: SourceKind, device: &DeviceId, config: &Config) {
         let kind = lane_of(source);
-        let (sender, commands) = channel();
-        let lane = Lane {
+        let (lane, handle) = Lane::new(Tools {
             kind,
             host: Arc::clone(&self.host),
             pace: pace(kind, config),
-            commands,
             events: self.events.clone(),
             clock: self.clock,
+        });
+        let started = match kind {
+            LaneKind::Device => {
+                self.readers.add(lane);
+                self.devices.insert(device.clone(), handle);
+                return;
+            }
+            LaneKind::Rtnl => read_alone("rtnl", lane),
+            LaneKind::Module => read_alone("module", lane),
+            LaneKind::Link => read_alone("link", lane),
         };
-        let name = match kind {
-            LaneKind::Device => device.as_str(),
-            LaneKind::Rtnl => "rtnl",
-            LaneKind::Module => "module",
-            LaneKind::Link => "link",
-        };
-        if let Err(error) = spawn(name, move || lane.run()) {
-            tracing::error!(%error, device = %device, "no thread for a lane: raise the limit on threads (TasksMax, ulimit -u)");
-            return;
-        }
-        match kind {
-            LaneKind::Device => drop(self.devices.insert(device.clone(), sender)),
-            kind => self.node.push((kind, sender)),
+        match started {
+            Ok(()) => self.node.push((kind, handle)),
+            Err(error) => {
+                tracing::error!(%error, "no thread for a lane: raise the limit on threads (TasksMax, ulimit -u)");
+            }
         }
     }
 
     /// Takes a port from its lanes. A device lane without a port ends, as soon as the kernel lets go of it.
     fn remove(&mut self, port: &PortId, device_has_more: bool) {
         for (_, lane) in &self.node {
-            let _ = lane.send(Command::Remove(port.clone()));
+            lane.send(Command::Remove(port.clone()));
         }
         if device_has_more {
             if let Some(lane) = self.devices.get(&port.device) {
-                let _ = lane.send(Command::Remove(port.clone()));
+                lane.send(Command::Remove(port.clone()));
             }
         } else {
             self.devices.remove(&port.device);
@@ -404,10 +399,10 @@ impl Lanes {
 
     fn pace(&self, config: &Config) {
         for lane in self.devices.values() {
-            let _ = lane.send(Command::Pace(Box::new(pace(LaneKind::Device, config))));
+            lane.send(Command::Pace(Box::new(pace(LaneKind::Device, config))));
         }
         for (kind, lane) in &self.node {
-            let _ = lane.send(Command::Pace(Box::new(pace(*kind, config))));
+            lane.send(Command::Pace(Box::new(pace(*kind, config))));
         }
     }
 }
