@@ -5,29 +5,36 @@ import re
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .client import Client
-from .peers import Memory, Peer, Rocewatch
+from .peers import Memory, Peer
+
+# Starts a peer anew.
+Start = Callable[[], Peer]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How long each part takes, in seconds; `rounds`, `pairs` and `few` are counts."""
+    """How long each part takes, in seconds; `turns`, `rounds`, `pairs` and `few` are counts."""
 
-    rounds: int
+    turns: int  # of each Rocewatch and of each floor
+    rounds: int  # of scraping in a loop, in each turn of a Rocewatch
     hot: float
-    pairs: int  # of a second with a scrape and one without, for each Rocewatch
+    pairs: int  # of a second with a scrape and one without, for each way of asking, in each turn
+    floor: float
     few: int
     scale: float
-    age: float  # of the first peer, when memory is read
+    age: float  # of those whose memory is read
     limit: int  # for the whole run
 
 
-QUICK = Plan(rounds=3, hot=0.4, pairs=3, few=10, scale=8, age=10, limit=300)
-# The rings reach back 120 s: at 130 s they are full.
-FULL = Plan(rounds=6, hot=0.8, pairs=12, few=20, scale=20, age=130, limit=840)
+QUICK = Plan(turns=1, rounds=2, hot=0.4, pairs=3, floor=3, few=10, scale=8, age=10, limit=300)
+# A turn has 32 s in pairs, and with them one look for ports, which comes every 30 s. The rings reach back 120 s.
+FULL = Plan(turns=2, rounds=2, hot=0.6, pairs=8, floor=8, few=20, scale=20, age=130, limit=840)
+# By then rates are there, and with them all series; what a start costs is over.
+WARM = 8
 
 
 @dataclass
@@ -42,19 +49,42 @@ class Paced:
         """What a scrape takes on top of what the peer does unasked. Medians: seconds next to each other differ by it alone."""
         return max(0.0, statistics.median(self.scraped) - statistics.median(self.unasked))
 
+    def without_scrapes(self) -> list[float]:
+        """All seconds without what the scrapes took: work that comes every half minute falls in one or the other."""
+        return [*self.unasked, *(second - self.cpu() for second in self.scraped)]
+
+
+@dataclass
+class Rate:
+    """How fast something grows, over several spans of time."""
+
+    grown: float = 0.0
+    seconds: float = 0.0
+
+    def begin(self, value: float) -> None:
+        self.grown -= value
+        self.seconds -= time.monotonic()
+
+    def end(self, value: float) -> None:
+        self.grown += value
+        self.seconds += time.monotonic()
+
+    def a_second(self) -> float:
+        return self.grown / self.seconds if self.seconds else 0.0
+
 
 @dataclass
 class Figures:
     """What was measured of one peer. Times in seconds."""
 
     peer: Peer
-    client: Client
     body: bytes = b""
     zipped_length: int = 0
     hot: list[float] = field(default_factory=list)
     hot_cpu: float = 0.0
     plain: Paced = field(default_factory=Paced)
     zipped: Paced = field(default_factory=Paced)
+    read: Rate = field(default_factory=Rate)  # of counters, by its own word
     counters: float = 0.0  # read in a second
     calls: float | None = None
     memory: Memory | None = None
@@ -67,7 +97,7 @@ class Figures:
 
     def unasked(self) -> float:
         """Share of a core while nobody asks."""
-        return statistics.mean(self.plain.unasked + self.zipped.unasked)
+        return max(0.0, statistics.mean(self.plain.without_scrapes() + self.zipped.without_scrapes()))
 
 
 def lines(body: bytes) -> list[str]:
@@ -91,111 +121,97 @@ def samples(body: bytes, name: str = "samples") -> dict[str, float]:
 # ---- beside each other ----------------------------------------------------------------------------------------------
 
 
-def measure(peers: list[Peer], floors: list[Peer], plan: Plan, columns: dict[str, int]) -> tuple[list[Figures], list[float]]:
-    """Everything of all of them, and the share of a core that each of `floors` takes meanwhile. `columns` is the counters
-    that a row of each source has."""
-    every = [Figures(peer, peer.connect()) for peer in peers]
-    time.sleep(4)  # for rates, and with them all series, to be there
-    for figures in every:
-        measure_sizes(figures)
-    say("scraping in a loop")
-    for number in range(plan.rounds):
-        for figures in every if number % 2 == 0 else reversed(every):
-            measure_hot(figures, plan.hot)
-    say("scraping now and then")
-    shares = now_and_then(every, floors, plan, columns)
-    if plan.age > peers[0].age():
-        say("waiting for the rings to fill")
-    peers[0].wait_until(plan.age)
+def measure(
+    ours: list[Start], theirs: list[Peer], floors: list[Start], plan: Plan, columns: dict[str, int]
+) -> tuple[list[Figures], list[float]]:
+    """Everything of all of them, and the share of a core that each of `floors` takes. `columns` is the counters that a row
+    of each source has.
+
+    Each Rocewatch and each floor is started for its turns, and there is no other meanwhile: they read the same files at the
+    same instants, and whoever reads second finds them in the processor's caches."""
+    watching: list[Figures | None] = [None] * len(ours)
+    others = [Figures(peer) for peer in theirs]
+    shares = [Rate() for _ in floors]
+    for turn in range(plan.turns):
+        order = range(len(ours)) if turn % 2 == 0 else reversed(range(len(ours)))
+        for at in order:
+            with ours[at]() as peer:
+                say(f"measuring {peer.name}, beside the others")
+                figures = watching[at] = watching[at] or Figures(peer)
+                figures.peer = peer
+                a_turn(figures, others, plan, columns)
+        for floor, share in zip(floors, shares):
+            with floor() as peer:
+                time.sleep(2)
+                share.begin(peer.cpu())
+                time.sleep(plan.floor)
+                share.end(peer.cpu())
+    for figures in others:
+        figures.counters = counters_a_second(figures)
+    watched = [figures for figures in watching if figures]
+    for figures in watched:
+        figures.counters = figures.read.a_second()
+    every = watched + others
+    with contextlib.ExitStack() as running:
+        for figures, start in zip(every, ours):
+            figures.peer = running.enter_context(start())
+        hold(every, plan)
+    return every, [share.a_second() for share in shares]
+
+
+def a_turn(figures: Figures, others: list[Figures], plan: Plan, columns: dict[str, int]) -> None:
+    """The figures of a Rocewatch, and of all that it is compared with."""
+    every = [figures, *others]
+    clients = {each.peer.name: each.peer.connect() for each in every}
+    figures.peer.wait_until(WARM)
+    for each in every:
+        measure_sizes(each, clients[each.peer.name])
+    for _ in range(plan.rounds):
+        for each in every:
+            measure_hot(each, clients[each.peer.name], plan.hot)
+    client = clients[figures.peer.name]
+    figures.read.begin(counters_so_far(figures.peer, client, columns))
+    time.sleep(1)  # so that the first scrape finds no page ready
+    for _ in range(plan.pairs):
+        for zipped in (False, True):
+            a_pair(every, clients, zipped=zipped)
+    figures.read.end(counters_so_far(figures.peer, client, columns))
+
+
+def hold(every: list[Figures], plan: Plan) -> None:
+    """Memory once the rings are full, and system calls."""
+    say("waiting for the rings to fill")
+    every[0].peer.wait_until(plan.age)
     for figures in every:
         figures.memory = figures.peer.memory()
     say("counting system calls")
     for figures in every:
-        # Servers close a connection that was idle for half a minute.
         figures.calls = figures.peer.system_calls(figures.peer.connect(), plan.few)
-    return every, shares
 
 
-def now_and_then(every: list[Figures], floors: list[Peer], plan: Plan, columns: dict[str, int]) -> list[float]:
-    """Each Rocewatch and each floor in turns, the others of them stopped: they read the same files, most of them at the
-    same instants, and whoever reads second finds them in the processor's caches. Gives what the floors take."""
-    ours = [figures for figures in every if isinstance(figures.peer, Rocewatch)]
-    theirs = [figures for figures in every if figures not in ours]
-    readers = [*(figures.peer for figures in ours), *floors]
-    read, shares = [Rate() for _ in ours], [Rate() for _ in floors]
-    for _ in range(plan.pairs):
-        for figures, counters in zip(ours, read):
-            with alone(figures.peer, readers):
-                counters.begin(counters_so_far(figures, columns))
-                time.sleep(1)  # so that the first scrape finds no page ready
-                for zipped in (False, True):
-                    a_pair([figures, *theirs], zipped=zipped)
-                counters.end(counters_so_far(figures, columns))
-        for floor, share in zip(floors, shares):
-            with alone(floor, readers):
-                share.begin(floor.cpu())
-                time.sleep(2)
-                share.end(floor.cpu())
-    for figures, counters in zip(ours, read):
-        figures.counters = counters.a_second()
-    for figures in theirs:
-        figures.counters = counters_a_second(figures)
-    return [share.a_second() for share in shares]
+def measure_sizes(figures: Figures, client: Client) -> None:
+    client.scrape(figures.peer.zipped)
+    figures.zipped_length = len(client.body())
+    client.scrape(figures.peer.plain)
+    figures.body = client.body()
 
 
-@contextlib.contextmanager
-def alone(peer: Peer, readers: list[Peer]) -> Iterator[None]:
-    """All of `readers` but this one are stopped."""
-    with contextlib.ExitStack() as stopped:
-        for other in readers:
-            if other is not peer:
-                stopped.enter_context(other.stopped())
-        time.sleep(1)  # to catch up with what it was due while it was stopped itself
-        yield
-
-
-@dataclass
-class Rate:
-    """How fast something grows, over several spans of time."""
-
-    grown: float = 0.0
-    seconds: float = 0.0
-
-    def begin(self, value: float) -> None:
-        self.grown -= value
-        self.seconds -= time.monotonic()
-
-    def end(self, value: float) -> None:
-        self.grown += value
-        self.seconds += time.monotonic()
-
-    def a_second(self) -> float:
-        return self.grown / self.seconds
-
-
-def measure_sizes(figures: Figures) -> None:
-    figures.client.scrape(figures.peer.zipped)
-    figures.zipped_length = len(figures.client.body())
-    figures.client.scrape(figures.peer.plain)
-    figures.body = figures.client.body()
-
-
-def measure_hot(figures: Figures, seconds: float) -> None:
+def measure_hot(figures: Figures, client: Client, seconds: float) -> None:
     cpu = figures.peer.cpu()
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        figures.hot.append(figures.client.scrape(figures.peer.plain))
+        figures.hot.append(client.scrape(figures.peer.plain))
     figures.hot_cpu += figures.peer.cpu() - cpu
 
 
-def counters_so_far(figures: Figures, columns: dict[str, int]) -> float:
+def counters_so_far(peer: Peer, client: Client, columns: dict[str, int]) -> float:
     """The values that a Rocewatch has read, by its own word."""
-    figures.client.scrape(figures.peer.plain)
-    read = samples(figures.client.body())
+    client.scrape(peer.plain)
+    read = samples(client.body())
     return sum(columns.get(source, 0) * rows for source, rows in read.items())
 
 
-def a_pair(every: list[Figures], *, zipped: bool) -> None:
+def a_pair(every: list[Figures], clients: dict[str, Client], *, zipped: bool) -> None:
     """A second in which each peer is asked once, evenly apart, and one in which none is."""
     slot = 1 / len(every)
     for asking in (True, False):
@@ -204,7 +220,7 @@ def a_pair(every: list[Figures], *, zipped: bool) -> None:
         for figures in every:
             if asking:
                 peer, paced = figures.peer, figures.zipped if zipped else figures.plain
-                paced.times.append(figures.client.scrape(peer.zipped if zipped else peer.plain))
+                paced.times.append(clients[peer.name].scrape(peer.zipped if zipped else peer.plain))
             due += slot
             time.sleep(max(0.0, due - time.monotonic()))
         for figures, cpu in zip(every, before):

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .client import AS_PROMETHEUS, Client, request
@@ -71,14 +70,6 @@ class Peer:
     def cpu(self) -> float:
         """CPU time of all its threads so far in seconds, exact to the nanosecond: clock_getcpuclockid(3)."""
         return time.clock_gettime((~self.process.pid << 3) | 2)
-
-    @contextlib.contextmanager
-    def stopped(self) -> Iterator[None]:
-        self.process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self.process.send_signal(signal.SIGCONT)
 
     def memory(self) -> Memory:
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()

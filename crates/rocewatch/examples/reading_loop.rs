@@ -1,7 +1,6 @@
 //! The floors, for `scripts/bench-peers`: programs that keep every counter file of a sysfs open and read them, parse
-//! nothing, keep nothing, and tell nobody. `reading_loop TREE` reads all once a second on one thread; `reading_loop TREE
-//! --lanes` has a thread for each device, so that none can hold up another, which reads `hw_counters` ten times a second and
-//! the rest once, as the daemon does.
+//! nothing, keep nothing, and tell nobody. `reading_loop TREE` reads all once a second on one thread; with `--often` it reads
+//! `hw_counters` ten times a second and the rest once, as the daemon does; with `--lanes` each device has a thread.
 #![allow(clippy::disallowed_methods)] // a program beside the daemon reads the files itself, and waits
 
 use std::fs::{self, File};
@@ -14,13 +13,15 @@ use std::time::{Duration, Instant};
 fn main() -> io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let tree = arguments.next().unwrap_or_else(|| "/sys".to_owned());
-    let lanes = arguments.next().is_some_and(|option| option == "--lanes");
+    let options: Vec<_> = arguments.collect();
+    let asked = |option: &str| options.iter().any(|given| given == option);
+    let (times, lanes) = (if asked("--often") { 10 } else { 1 }, asked("--lanes"));
     let mut ports = Vec::new();
     for device in fs::read_dir(Path::new(&tree).join("class/infiniband"))? {
         ports.push(device?.path().join("ports/1"));
     }
     let began = Instant::now();
-    let read = move |ports: &[PathBuf], times| {
+    let read = move |ports: &[PathBuf]| {
         read_for_ever(
             &files(ports, "hw_counters")?,
             &files(ports, "counters")?,
@@ -29,9 +30,9 @@ fn main() -> io::Result<()> {
         )
     };
     if !lanes {
-        return read(&ports, 1);
+        return read(&ports);
     }
-    let lane = |port| thread::spawn(move || read(&[port], 10));
+    let lane = |port| thread::spawn(move || read(&[port]));
     let lanes: Vec<_> = ports.into_iter().map(lane).collect();
     for lane in lanes {
         lane.join().expect("a lane reads for ever, or says why not")?;
@@ -58,7 +59,7 @@ fn read_for_ever(often: &[File], seldom: &[File], times: u32, began: Instant) ->
         for file in often.iter().chain(seldom) {
             file.read_at(&mut content, 0)?;
         }
-        // Rounds that were missed while it was stopped are not made up for.
+        // Rounds that were missed are not made up for.
         due = (due + Duration::from_secs(1) / times).max(Instant::now());
         thread::sleep(due.saturating_duration_since(Instant::now()));
     }

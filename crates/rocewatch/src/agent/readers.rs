@@ -1,7 +1,7 @@
 //! The threads that lanes are read on: one for all devices that answer at once, one more for each that does not.
 //!
 //! A thread that wakes costs more than the reads it wakes for: ten times a second, eight threads that do nothing else
-//! took 1.3 ms, and the same 248 files 5.8 ms on eight threads and 4.3 ms on one (`docs/decisions/0008-readers.md`).
+//! took 1.3 ms, and the same 248 files 5.8 ms on eight threads and 4.3 ms on one (`docs/decisions/0008-one-thread-for-quick-devices.md`).
 //! Therefore one thread reads all the devices as long as a round takes no longer than the patience of [`LIMITS`]. It
 //! sets an alarm before each round, which wakes nobody unless it goes off. Then another thread takes over the other lanes,
 //! and the one that the kernel holds keeps the lane that it is in, until that has been quick for a minute again.
