@@ -1,10 +1,9 @@
 //! The threads that lanes are read on: one for all devices that answer at once, one more for each that does not.
 //!
-//! A thread that wakes costs more than the reads it wakes for: ten times a second, eight threads that do nothing else
-//! took 1.3 ms, and the same 248 files 5.8 ms on eight threads and 4.3 ms on one (`docs/decisions/0008-one-thread-for-quick-devices.md`).
-//! Therefore one thread reads all the devices as long as a round takes no longer than the patience of [`LIMITS`]. It
-//! sets an alarm before each round, which wakes nobody unless it goes off. Then another thread takes over the other lanes,
-//! and the one that the kernel holds keeps the lane that it is in, until that has been quick for a minute again.
+//! A thread that wakes costs more than the reads it wakes for (`docs/decisions/0008-one-thread-for-quick-devices.md`).
+//! Therefore one thread reads all the devices as long as a round takes no longer than the patience of [`LIMITS`]. It sets
+//! an alarm before each round, which wakes nobody unless it goes off. Then another thread takes over the other lanes, and
+//! the one that the kernel holds keeps the lane that it is in, until that has been quick for a minute again.
 
 use super::lane::Lane;
 use linux::Alarm;
@@ -112,7 +111,7 @@ impl Readers {
             limits,
         });
         shared.start_deputy()?;
-        let leader = spawn("devices", {
+        let leader = spawn("reader", {
             let shared = Arc::clone(&shared);
             move || shared.lead(0)
         })?;
@@ -217,7 +216,7 @@ impl Shared {
     /// Starts the thread that waits for the leader to be held up.
     fn start_deputy(self: &Arc<Self>) -> io::Result<()> {
         let shared = Arc::clone(self);
-        spawn("devices", move || shared.stand_by()).map(drop)
+        spawn("reader", move || shared.stand_by()).map(drop)
     }
 
     /// Waits until a round has taken too long, then leads.

@@ -36,6 +36,8 @@ pub(crate) struct Exposition {
 struct State {
     config: Metrics,
     layout: Layout,
+    /// The agent's own metrics as they were last told. Kept for its memory, as the pages are.
+    own: String,
     pages: [Page; 4],
     gzip: Gzip,
 }
@@ -71,6 +73,7 @@ impl Exposition {
         let state = State {
             config,
             layout: Layout::empty(),
+            own: String::new(),
             pages: Default::default(),
             gzip: Gzip::new(),
         };
@@ -122,7 +125,8 @@ impl Exposition {
             let mut buffer = page.take_buffer();
             state.layout.encode(&world, format, &mut buffer);
             drop(world);
-            self.own.encode(format, &mut buffer);
+            self.own.encode(format, &mut state.own);
+            buffer.extend_from_slice(state.own.as_bytes());
             if format == Format::OpenMetrics {
                 buffer.extend_from_slice(b"# EOF\n");
             }

@@ -22,9 +22,6 @@ pub(crate) struct Own {
     started: f64,
 }
 
-/// Bytes that all of this takes on a page, roughly.
-const LENGTH: usize = 16 * 1024;
-
 /// Paths that are counted by name; all others share one label, so that nobody can make series by asking.
 const PATHS: [&str; 13] = [
     "/",
@@ -95,20 +92,19 @@ impl Own {
             .inc();
     }
 
-    /// Appends all to an exposition.
-    pub(super) fn encode(&self, format: Format, out: &mut Vec<u8>) {
+    /// All of these, as part of an exposition, in place of what `out` holds.
+    pub(super) fn encode(&self, format: Format, out: &mut String) {
         self.scrapes.inc();
-        let mut text = String::with_capacity(LENGTH);
+        out.clear();
         for family in self.registry.gather() {
-            write_family(format, &family, &mut text);
+            write_family(format, &family, out);
         }
         if let Some(archivist) = &self.archivist {
-            write_archive(format, &archivist.news(), &mut text);
+            write_archive(format, &archivist.news(), out);
         }
         if let Some(usage) = self.process.as_ref().and_then(Process::usage) {
-            write_usage(format, usage, self.started, &mut text);
+            write_usage(format, usage, self.started, out);
         }
-        out.extend_from_slice(text.as_bytes());
     }
 }
 
