@@ -186,9 +186,8 @@ fn encodes(host: linux::Kernel, times: u64) -> Result<(), Box<dyn std::error::Er
 
 fn owns(times: u64) {
     let own = own::Own::new(0.0, None);
-    let mut page = Vec::new();
+    let mut page = String::new();
     for _ in 0..times {
-        page.clear();
         own.encode(Format::Text, &mut page);
     }
     black_box(&page);
