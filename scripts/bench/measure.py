@@ -38,20 +38,29 @@ WARM = 8
 
 
 @dataclass
+class Second:
+    """The CPU that a peer took in a second: all of it, and that of the threads which serve."""
+
+    whole: float
+    serving: float
+
+
+@dataclass
 class Paced:
     """A peer in seconds with one scrape and in those between, in turns: the times, and the CPU of each second."""
 
     times: list[float] = field(default_factory=list)
-    scraped: list[float] = field(default_factory=list)
-    unasked: list[float] = field(default_factory=list)
+    scraped: list[Second] = field(default_factory=list)
+    unasked: list[Second] = field(default_factory=list)
 
     def cpu(self) -> float:
         """What a scrape takes on top of what the peer does unasked. Medians: seconds next to each other differ by it alone."""
-        return max(0.0, statistics.median(self.scraped) - statistics.median(self.unasked))
+        scraped, unasked = ([second.serving for second in seconds] for seconds in (self.scraped, self.unasked))
+        return max(0.0, statistics.median(scraped) - statistics.median(unasked))
 
     def without_scrapes(self) -> list[float]:
         """All seconds without what the scrapes took: work that comes every half minute falls in one or the other."""
-        return [*self.unasked, *(second - self.cpu() for second in self.scraped)]
+        return [*(second.whole for second in self.unasked), *(second.whole - self.cpu() for second in self.scraped)]
 
 
 @dataclass
@@ -216,16 +225,17 @@ def a_pair(every: list[Figures], clients: dict[str, Client], *, zipped: bool) ->
     slot = 1 / len(every)
     for asking in (True, False):
         due = time.monotonic()
-        before = [figures.peer.cpu() for figures in every]
+        before = [(figures.peer.cpu(), figures.peer.serving_cpu()) for figures in every]
         for figures in every:
             if asking:
                 peer, paced = figures.peer, figures.zipped if zipped else figures.plain
                 paced.times.append(clients[peer.name].scrape(peer.zipped if zipped else peer.plain))
             due += slot
             time.sleep(max(0.0, due - time.monotonic()))
-        for figures, cpu in zip(every, before):
+        for figures, (whole, serving) in zip(every, before):
             paced = figures.zipped if zipped else figures.plain
-            (paced.scraped if asking else paced.unasked).append(figures.peer.cpu() - cpu)
+            second = Second(figures.peer.cpu() - whole, figures.peer.serving_cpu() - serving)
+            (paced.scraped if asking else paced.unasked).append(second)
 
 
 # ---- many devices, and fast -----------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def aims(by_name: dict[str, Figures], demo: Memory, scales: dict[str, Scale]) ->
     shown = {pace: per_counter_shown(exporter) / per_counter_shown(figures) for pace, figures in paces.items()}
     median = statistics.median
     hot_cost = ours.hot_scrape_cpu() / static.hot_scrape_cpu()
-    paced_cost = slow.plain.cpu() / static.plain.cpu()
+    paced_cost = ours.plain.cpu() / static.plain.cpu()
     paced_time = median(ours.plain.times) / median(static.plain.times)
     found = [
         *(Aim(f"CPU per counter, {pace}, 3 times less than netdata's", f"{times:.1f} times", times >= 3) for pace, times in read.items()),
