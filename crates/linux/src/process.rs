@@ -1,5 +1,5 @@
-//! What the kernel accounts to this process: a read and four calls, since a scrape pays for it each time. That of
-//! `/proc/PID/stat`, which has it all, makes the kernel write 52 numbers, most of which take locks.
+//! What the kernel accounts to this process: a read and four calls, since a scrape pays for it each time. Reading
+//! `/proc/PID/stat`, which has it all, makes the kernel gather and write 52 numbers.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Dir, Mode, OFlags, fstat, openat};
