@@ -95,7 +95,8 @@ fn a_storm_is_an_incident_with_its_times_first_mover_and_verdict() {
     let signal = first["signal"].as_str().unwrap();
     assert!(
         first["device"] == "mlx5_5" && signal.starts_with("pfc.rx_"),
-        "{first}"
+        "{:#}",
+        report["moved"]
     );
     let off = (time(&first["at"]) - began).abs();
     // On a fast clock a busy machine samples coarsely; the guest holds the times to one sample.

@@ -24,7 +24,7 @@ pub(crate) struct Report {
     pub(crate) rows: Option<Span>,
     /// What the traffic tells, the surest first.
     pub(crate) verdicts: Vec<Told>,
-    /// What left its usual range, in the order in which it did.
+    /// What left its usual range, in the order in which it did; what cannot be told apart by nearness to the cause.
     pub(crate) moved: Vec<Moved>,
     /// What each port did before, during and after.
     pub(crate) ports: Vec<PortCourse>,
@@ -97,11 +97,8 @@ impl Report {
             .collect();
         let mut verdicts = doctor::verdicts(&windows, &Policy::default());
         verdicts.sort_by_key(|verdict| Reverse((verdict.check.severity, verdict.confidence)));
-        let mut moved: Vec<_> = played
-            .iter()
-            .flat_map(|port| port.moved.iter().cloned())
-            .collect();
-        moved.sort_by_key(|moved| (moved.at, moved.rank()));
+        let moved = played.iter().flat_map(|port| port.moved.iter().cloned());
+        let moved = moved::in_order(moved.collect());
         let ports = played.into_iter().map(|port| PortCourse {
             device: port.port.device,
             port: port.port.id.number,

@@ -19,9 +19,12 @@ const LEAST_INTERVALS: u32 = 10;
 /// A signal that left its range.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Moved {
-    /// The beginning of the first interval that is out of range.
+    /// The beginning of the first interval that is out of range, …
     #[serde(with = "rfc3339")]
     pub(crate) at: i64,
+    /// … and its end: it moved at some time in between.
+    #[serde(with = "rfc3339")]
+    pub(crate) until: i64,
     pub(crate) device: String,
     pub(crate) port: u32,
     pub(crate) signal: &'static str,
@@ -33,11 +36,16 @@ pub(crate) struct Moved {
     pub(crate) usual: (f64, f64),
 }
 
-impl Moved {
-    /// Of what moves at the same time the fabric's own signals are nearer to the cause than the traffic that suffers.
-    pub(super) fn rank(&self) -> usize {
-        rank(self.signal).unwrap_or(usize::MAX)
+/// In the order in which they moved. Nobody can tell which of two was first whose intervals overlap: of those the fabric's
+/// own signals come before the traffic that suffers.
+pub(super) fn in_order(mut all: Vec<Moved>) -> Vec<Moved> {
+    all.sort_by_key(|moved| (rank(moved.signal), moved.at));
+    let mut ordered = Vec::with_capacity(all.len());
+    while let Some(first_end) = all.iter().map(|moved| moved.until).min() {
+        let next = all.iter().position(|moved| moved.at < first_end).unwrap_or(0);
+        ordered.push(all.remove(next));
     }
+    ordered
 }
 
 /// The beginnings of the names of signals that tell something, by nearness to the cause; all else is bookkeeping.
@@ -93,14 +101,21 @@ struct Range {
     intervals: u32,
     usual: Option<(f64, f64)>,
     candidate: Option<Candidate>,
-    departed: Option<(i64, f64)>,
+    departed: Option<Departure>,
+}
+
+/// An interval out of range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Departure {
+    begin: i64,
+    end: i64,
+    rate: f64,
 }
 
 /// The first interval out of range, which may be no more than a moment.
 #[derive(Clone, Copy)]
 struct Candidate {
-    begin: i64,
-    rate: f64,
+    interval: Departure,
     /// The value, and when, from which on it has to stay out of range.
     stays_from: (u64, i64),
 }
@@ -149,9 +164,10 @@ impl Watcher {
     /// What has left its range.
     pub(super) fn moved(self, device: &str, port: u32) -> Vec<Moved> {
         let departed = |((signal, index), range): ((Signal, Option<Index>), Range)| {
-            let (at, value) = range.departure()?;
+            let Departure { begin, end, rate } = range.departure()?;
             Some(Moved {
-                at,
+                at: begin,
+                until: end,
                 device: device.to_owned(),
                 port,
                 signal: signal.as_str(),
@@ -159,7 +175,7 @@ impl Watcher {
                     Some(Index::Priority(priority)) => Some(priority),
                     _ => None,
                 },
-                value,
+                value: rate,
                 usual: range.usual?,
             })
         };
@@ -204,9 +220,9 @@ impl Manner {
 impl Range {
     /// When it left its range, and by which rate. What left it less than a second before the rows end is taken at its word: an
     /// incident is looked at while it goes on.
-    fn departure(&self) -> Option<(i64, f64)> {
-        let pending = self.candidate.map(|candidate| (candidate.begin, candidate.rate));
-        self.departed.or(pending)
+    fn departure(&self) -> Option<Departure> {
+        self.departed
+            .or(self.candidate.map(|candidate| candidate.interval))
     }
 
     fn take(&mut self, value: u64, wall: i64, manner: Manner, usual: bool) {
@@ -233,24 +249,26 @@ impl Range {
         if self.candidate.is_none() && is_outside(now, range, manner.least()) {
             let is_long = wall - since >= SUSTAINED;
             self.candidate = Some(Candidate {
-                begin: since,
-                rate: now,
+                interval: Departure {
+                    begin: since,
+                    end: wall,
+                    rate: now,
+                },
                 stays_from: if is_long { (before, since) } else { (value, wall) },
             });
         }
         let Some(Candidate {
-            begin,
-            rate: strength,
+            interval,
             stays_from: (from, at),
         }) = self.candidate
         else {
             return;
         };
         if matches!(manner, Manner::Reads | Manner::Strikes) {
-            self.departed = Some((begin, strength));
-        } else if wall - begin >= SUSTAINED {
+            self.departed = Some(interval);
+        } else if wall - interval.begin >= SUSTAINED {
             let mean = rate(from, value, at, wall);
-            self.departed = is_outside(mean, range, manner.least()).then_some((begin, strength));
+            self.departed = is_outside(mean, range, manner.least()).then_some(interval);
             self.candidate = None;
         }
     }
@@ -265,6 +283,15 @@ mod tests {
     use super::*;
 
     const TENTH: i64 = 100_000_000;
+
+    /// The interval from then on, a tenth of a second long.
+    fn departure(tenths: i64, rate: f64) -> Departure {
+        Departure {
+            begin: tenths * TENTH,
+            end: (tenths + 1) * TENTH,
+            rate,
+        }
+    }
 
     /// A range that knows 100 a second, and then these intervals of a tenth of a second.
     fn after(growth: impl IntoIterator<Item = u64>, manner: Manner) -> Range {
@@ -286,7 +313,7 @@ mod tests {
         // Within twice the usual, then not, and it stays so.
         let range = after([15, 15, 40].into_iter().chain([50; 12]), Manner::Flows);
         assert_eq!(range.usual, Some((100.0, 100.0)));
-        assert_eq!(range.departed, Some((22 * TENTH, 400.0)));
+        assert_eq!(range.departed, Some(departure(22, 400.0)));
     }
 
     #[test]
@@ -297,14 +324,14 @@ mod tests {
             let rate = burst as f64 * 10.0;
             assert_eq!(
                 after(course(), Manner::Strikes).departed,
-                Some((20 * TENTH, rate))
+                Some(departure(20, rate))
             );
         }
     }
 
     #[test]
     fn what_began_just_before_the_rows_end_is_a_departure() {
-        let left = Some((20 * TENTH, 400.0));
+        let left = Some(departure(20, 400.0));
         assert_eq!(after([40; 3], Manner::Flows).departure(), left);
         assert_eq!(after([40, 10, 10], Manner::Flows).departure(), left);
         let moment = [40].into_iter().chain([10; 30]);
@@ -315,8 +342,10 @@ mod tests {
     fn an_interval_of_a_second_is_more_than_a_moment() {
         let mut range = after([], Manner::Flows);
         let (value, wall) = range.last.unwrap();
-        range.take(value + 5_000, wall + 10 * TENTH, Manner::Flows, false);
-        assert_eq!(range.departed, Some((wall, 5_000.0)));
+        let end = wall + 10 * TENTH;
+        range.take(value + 5_000, end, Manner::Flows, false);
+        let (begin, rate) = (wall, 5_000.0);
+        assert_eq!(range.departed, Some(Departure { begin, end, rate }));
     }
 
     #[test]
@@ -336,6 +365,33 @@ mod tests {
         assert!(
             !is_outside(70.0, (60.0, 62.0), Manner::Reads.least()),
             "a little warmer"
+        );
+    }
+
+    #[test]
+    fn of_what_no_reading_tells_apart_the_cause_is_first() {
+        let moved = |signal, at, until| Moved {
+            at,
+            until,
+            device: "mlx5_0".to_owned(),
+            port: 1,
+            signal,
+            priority: None,
+            value: 1.0,
+            usual: (0.0, 0.0),
+        };
+        let ordered = in_order(vec![
+            moved("bytes.rx", 95, 120),
+            moved("cnp.tx", 130, 140),
+            moved("bytes.tx", 10, 20),
+            moved("pfc.rx_frames", 100, 130),
+            moved("ecn.rx_ce", 119, 400),
+        ]);
+        let order: Vec<_> = ordered.iter().map(|moved| moved.signal).collect();
+        // Traffic that had moved before the pause began is first; the CNPs came after all that moved at 119.
+        assert_eq!(
+            order,
+            ["bytes.tx", "pfc.rx_frames", "ecn.rx_ce", "bytes.rx", "cnp.tx"]
         );
     }
 

@@ -133,7 +133,7 @@ fn timeline(report: &Report, out: &mut String) {
 }
 
 fn first_movers(report: &Report, out: &mut String) {
-    out.push_str("\nWHAT MOVED FIRST\n");
+    out.push_str("\nWHAT MOVED FIRST (within one reading's interval: the cause before its effects)\n");
     if report.moved.is_empty() {
         out.push_str("  Nothing left the range of the minute before.\n");
     }
