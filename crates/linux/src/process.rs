@@ -25,7 +25,7 @@ pub struct Process {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage {
     /// CPU time of all threads, in user space and in the kernel.
-    pub cpu_seconds: f64,
+    pub cpu: Duration,
     /// Threads.
     pub threads: u64,
     /// Address space.
@@ -59,7 +59,7 @@ impl Process {
         let (size, resident) = pages(content.get(..length)?)?;
         let page = page_size() as u64;
         Some(Usage {
-            cpu_seconds: cpu_time()?.as_secs_f64(),
+            cpu: cpu_time()?,
             threads: threads(&self.threads)?,
             virtual_bytes: size * page,
             resident_bytes: resident * page,
@@ -126,7 +126,7 @@ mod tests {
         assert!((2..1000).contains(&before.threads), "{before:?}");
         assert!(before.resident_bytes > 100_000);
         assert!(before.virtual_bytes > before.resident_bytes);
-        assert!(after.cpu_seconds >= before.cpu_seconds);
+        assert!(after.cpu >= before.cpu);
         // Other tests of this program open files at the same time.
         assert!(after.open_files.expect("counted") >= more.len() as u64 + 3);
         assert!(

@@ -218,6 +218,12 @@ impl PortSignals {
             .try_fold(0u64, |sum, column| Some(sum.wrapping_add(track.value(*column)?)))
     }
 
+    /// The values of all columns of a source now, as [`PortSignals::value`] has them of a slot of one column.
+    pub fn columns(&self, source: SourceKind) -> impl Iterator<Item = Option<u64>> {
+        let tracks = self.tracks[source as usize].iter();
+        tracks.flat_map(|track| track.values().map(|value| value.filter(|_| track.fresh)))
+    }
+
     /// When the value of a slot was read, in nanoseconds of the rows' clock; `None` where it has none.
     #[must_use]
     pub fn read_at(&self, slot: usize) -> Option<u64> {

@@ -128,15 +128,15 @@ impl Track {
     /// The value of a column now: a counter's total, or what a gauge reads.
     pub(crate) fn value(&self, column: usize) -> Option<u64> {
         let read = *self.raw.get(column)?;
-        if read == ABSENT || self.stillness.hides(column) {
-            return None;
-        }
-        let column = &self.columns[column];
-        // One that stands at its end has stopped counting, and nobody knows what it missed.
-        if column.is_full(read) {
-            return None;
-        }
-        Some(if column.counts { column.total } else { read })
+        self.columns[column]
+            .value(read)
+            .filter(|_| !self.stillness.hides(column))
+    }
+
+    /// The values of all columns now.
+    pub(crate) fn values(&self) -> impl Iterator<Item = Option<u64>> {
+        let columns = self.columns.iter().zip(&self.raw).enumerate();
+        columns.map(|(at, (column, read))| column.value(*read).filter(|_| !self.stillness.hides(at)))
     }
 
     /// Counters that stand at the end of their width and count no more.
@@ -182,6 +182,13 @@ impl Column {
             reset: false,
             former: false,
         }
+    }
+
+    /// What it is worth, of which `read` was read. One that stands at its end has stopped counting, and nobody knows what it
+    /// missed.
+    fn value(&self, read: u64) -> Option<u64> {
+        let is_there = read != ABSENT && !self.is_full(read);
+        is_there.then_some(if self.counts { self.total } else { read })
     }
 
     fn is_full(&self, read: u64) -> bool {

@@ -85,30 +85,21 @@ impl PortView {
         }
     }
 
-    /// The present value of a setting or gauge of the port, in the driver's unit.
-    fn setting(&self, signal: Signal) -> Option<u64> {
-        let slot = self
-            .signals
-            .slots()
-            .iter()
-            .position(|slot| slot.signal == signal && slot.index.is_none())?;
-        self.signals.value(slot)
-    }
-
     /// True if the link is up; `None` if nobody can tell.
     pub(crate) fn link_up(&self) -> Option<bool> {
-        self.setting(Signal::LinkUp).map(|up| up != 0)
+        self.signals.reading(Signal::LinkUp, None).map(|up| up != 0)
     }
 
     /// Negotiated speed; `None` while the link is down.
     pub(crate) fn speed_bits_per_second(&self) -> Option<u64> {
-        self.setting(Signal::LinkSpeed)
+        self.signals
+            .reading(Signal::LinkSpeed, None)
             .map(|megabits| megabits * 1_000_000)
     }
 
     /// Bit p is set if PFC is enabled on priority p.
     pub(crate) fn pfc_mask(&self) -> Option<u64> {
-        self.setting(Signal::ConfigPfcEnabled)
+        self.signals.reading(Signal::ConfigPfcEnabled, None)
     }
 
     /// True while a PFC storm is open.

@@ -1,10 +1,9 @@
 //! Which series there are: laid out anew whenever ports, sources or their counters change.
 
 use super::naming;
-use super::number::Number;
-use super::series::{Cell, Place, PortValue, SourceValue};
+use super::series::{Cell, Counts, Now, Place, PortValue, SourceValue};
 use super::text::{self, Format};
-use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, SourceView, World};
+use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, World};
 use crate::config::Metrics;
 use catalog::{Direction, Family, FamilyKind, Index, Origin, Signal, Status};
 use model::{Column, SourceKind};
@@ -17,8 +16,7 @@ pub(super) struct Layout {
     families: Vec<Block>,
     /// The prefixes of all series, one behind the other.
     prefixes: String,
-    shown: u32,
-    left_out: u32,
+    counts: Counts,
 }
 
 struct Block {
@@ -27,20 +25,24 @@ struct Block {
     series: Vec<Series>,
 }
 
+/// Narrow, since a scrape walks along all of them in cold caches.
 struct Series {
-    prefix: Range<usize>,
+    prefix: Range<u32>,
     place: Place,
 }
 
 impl Layout {
-    /// No series, of no generation.
-    pub(super) fn empty() -> Self {
+    /// No series, of no generation of an agent that started at this Unix time.
+    pub(super) fn empty(started: f64) -> Self {
         Self {
             generation: None,
             families: Vec::new(),
             prefixes: String::new(),
-            shown: 0,
-            left_out: 0,
+            counts: Counts {
+                started,
+                shown: 0,
+                left_out: 0,
+            },
         }
     }
 
@@ -53,7 +55,7 @@ impl Layout {
     pub(super) fn of(world: &World, config: &Metrics, started: f64) -> Self {
         let mut layout = Self {
             generation: Some(world.generation()),
-            ..Self::empty()
+            ..Self::empty(started)
         };
         for family in catalog::FAMILIES
             .iter()
@@ -66,7 +68,7 @@ impl Layout {
                 layout: &mut layout,
                 series: Vec::new(),
             };
-            block.fill(world, config, started);
+            block.fill(world, config);
             let series = block.series;
             if !series.is_empty() {
                 layout.families.push(Block::new(family, series));
@@ -78,36 +80,18 @@ impl Layout {
     /// Writes the values as they are now. A value that is absent leaves its series out; a family without a series
     /// leaves its header out.
     pub(super) fn encode(&self, world: &World, format: Format, out: &mut Vec<u8>) {
-        let ports: Vec<&PortView> = world.ports().collect();
+        let now = Now::of(world, self.counts);
         for block in &self.families {
             let mut header = Some(block.header(format));
             for series in &block.series {
-                let value = match series.place {
-                    Place::Constant(value) => Some(Number::Float(value)),
-                    Place::Port(port, value) => value.of(ports[port]),
-                    Place::Source(port, kind, value) => ports[port]
-                        .sources
-                        .get(&kind)
-                        .and_then(|source| value.of(ports[port], source, kind)),
-                    Place::EventsOpened(at) => world
-                        .events()
-                        .tallies()
-                        .get(at)
-                        .map(|tally| Number::count(tally.opened)),
-                    Place::EventOpen(at) => world
-                        .events()
-                        .tallies()
-                        .get(at)
-                        .map(|tally| Number::count(tally.open.into())),
-                    Place::RingRows => Some(ring_rows(&ports)),
-                    Place::SeriesShown => Some(Number::count(self.shown.into())),
-                    Place::SeriesLeftOut => Some(Number::count(self.left_out.into())),
+                let Some(value) = now.value(series.place) else {
+                    continue;
                 };
-                let Some(value) = value else { continue };
                 if let Some(header) = header.take() {
                     out.extend_from_slice(header.as_bytes());
                 }
-                out.extend_from_slice(&self.prefixes.as_bytes()[series.prefix.clone()]);
+                let (start, end) = (series.prefix.start as usize, series.prefix.end as usize);
+                out.extend_from_slice(&self.prefixes.as_bytes()[start..end]);
                 value.write(out);
                 out.push(b'\n');
             }
@@ -133,6 +117,42 @@ impl Block {
     }
 }
 
+/// Where what a port has begins among what all ports have.
+#[derive(Clone, Copy, Default)]
+struct First {
+    port: u32,
+    source: u32,
+    column: u32,
+}
+
+impl First {
+    /// The same of the next port.
+    fn behind(self, view: &PortView) -> Self {
+        Self {
+            port: self.port + 1,
+            source: self.source + narrow(view.sources.len()),
+            column: self.column + view.sources.keys().map(|kind| columns(view, *kind)).sum::<u32>(),
+        }
+    }
+
+    /// Where a column of a source of this port is.
+    fn column(self, view: &PortView, source: SourceKind, column: usize) -> Option<u32> {
+        let before = view.sources.keys().take_while(|kind| **kind < source);
+        let before: u32 = before.map(|kind| columns(view, *kind)).sum();
+        view.sources
+            .contains_key(&source)
+            .then_some(self.column + before + narrow(column))
+    }
+}
+
+fn columns(view: &PortView, source: SourceKind) -> u32 {
+    view.signals.raw(source).map_or(0, |(_, row)| narrow(row.len()))
+}
+
+fn narrow(at: usize) -> u32 {
+    u32::try_from(at).expect("no page is that long")
+}
+
 /// Collects the series of one family.
 struct Builder<'a> {
     family: &'static Family,
@@ -144,12 +164,12 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn fill(&mut self, world: &World, config: &Metrics, started: f64) {
+    fn fill(&mut self, world: &World, config: &Metrics) {
         match self.family.name {
             "build_info" => self.with(&[("version", env!("CARGO_PKG_VERSION"))], |b| {
-                b.add(Place::Constant(1.0));
+                b.add(Place::One);
             }),
-            "up_since_seconds" => self.add(Place::Constant(started)),
+            "up_since_seconds" => self.add(Place::Started),
             "ring_rows" => self.add(Place::RingRows),
             "events" => self.fill_events(world, Place::EventsOpened),
             "event_active" => self.fill_events(world, Place::EventOpen),
@@ -157,19 +177,21 @@ impl Builder<'_> {
             "series" => self.add(Place::SeriesShown),
             "series_left_out" => self.add(Place::SeriesLeftOut),
             _ => {
-                for (at, view) in world.ports().enumerate() {
+                let mut first = First::default();
+                for view in world.ports() {
                     self.labels = port_labels(view);
-                    self.fill_port(at, view, config);
+                    self.fill_port(first, view, config);
+                    first = first.behind(view);
                 }
             }
         }
     }
 
-    fn fill_port(&mut self, at: usize, view: &PortView, config: &Metrics) {
+    fn fill_port(&mut self, first: First, view: &PortView, config: &Metrics) {
         use PortValue as V;
-        let port = |value| Place::Port(at, value);
+        let port = |value| Place::Port(first.port, value);
         match self.family.name {
-            "port_info" => self.add(Place::Constant(1.0)),
+            "port_info" => self.add(Place::One),
             "port_utilization_ratio" => self.per_direction(|b, d| b.add(port(V::Utilization(d)))),
             "sampled_utilization_ratio" => self.per_direction(|b, direction| {
                 if let Some(histogram) = view.signals.utilization_histogram(direction) {
@@ -207,17 +229,17 @@ impl Builder<'_> {
             "cnp_ignored_ratio" => self.add(port(V::CnpIgnoredRatio)),
             "resets" => self.add(port(V::Resets)),
             "samples_implausible" => self.add(port(V::Implausible)),
-            _ if self.family.origin == Origin::Raw => self.raw(at, view, config),
+            _ if self.family.origin == Origin::Raw => self.raw(first, view, config),
             name if name.starts_with("source_") || name.starts_with("samples") => {
-                self.fill_sources(at, view);
+                self.fill_sources(first, view);
             }
-            _ => self.signals(at, view),
+            _ => self.signals(first, view),
         }
     }
 
     /// One series for each kind of event that there was, of each port, direction and priority.
-    fn fill_events(&mut self, world: &World, place: impl Fn(usize) -> Place) {
-        for (at, tally) in world.events().tallies().iter().enumerate() {
+    fn fill_events(&mut self, world: &World, place: impl Fn(u32) -> Place) {
+        for (at, tally) in (0..).zip(world.events().tallies()) {
             let subject = &tally.subject;
             let text = |value: Option<String>| value.unwrap_or_default();
             self.labels = vec![
@@ -257,25 +279,31 @@ impl Builder<'_> {
                 ("check", finding.check.id.to_owned()),
                 ("severity", finding.severity().as_str().to_owned()),
             ];
-            self.add(Place::Constant(1.0));
+            self.add(Place::One);
         }
     }
 
     /// The signals that feed the family.
-    fn signals(&mut self, at: usize, view: &PortView) {
-        for (slot, known) in view.signals.slots().iter().enumerate() {
+    fn signals(&mut self, first: First, view: &PortView) {
+        for (slot, known) in (0..).zip(view.signals.slots()) {
             let Some(labels) = naming::signal_labels(self.family, known.signal, known.index) else {
                 continue;
             };
             let labels: Vec<_> = labels.iter().map(|(label, value)| (*label, &**value)).collect();
-            self.with(&labels, |b| {
-                b.add(Place::Port(at, PortValue::Signal(slot, known.scale)));
-            });
+            let alone = match view.signals.origin(slot as usize) {
+                Some((source, [column])) => first.column(view, source, *column),
+                _ => None,
+            };
+            let place = match alone {
+                Some(at) => Place::Column(at, known.scale),
+                None => Place::Sum(first.port, slot),
+            };
+            self.with(&labels, |b| b.add(place));
         }
     }
 
     /// What a source reads under the driver's own names.
-    fn raw(&mut self, at: usize, view: &PortView, config: &Metrics) {
+    fn raw(&mut self, first: First, view: &PortView, config: &Metrics) {
         let schema_of = |kind| view.sources.get(&kind).and_then(|source| source.schema());
         // Those of queue pairs are read only where they are asked for, and no other metric shows them.
         let of_queue_pairs = naming::raw_sources(self.family) == [SourceKind::QpCounters];
@@ -285,19 +313,25 @@ impl Builder<'_> {
                 || config.shows_raw(meaning.map(|meaning| is_exposed(meaning.signal(), meaning.index)))
         };
         for (kind, i, column) in naming::raw_columns(self.family, schema_of, wanted) {
+            let Some(at) = view.sources.keys().position(|known| *known == kind) else {
+                continue;
+            };
             let labels = naming::raw_labels(kind, &column.name);
             let labels: Vec<_> = labels.iter().map(|(label, value)| (*label, &**value)).collect();
             self.with(&labels, |b| {
-                b.add(Place::Source(at, kind, SourceValue::Raw(i)));
+                b.add(Place::Source(
+                    first.source + narrow(at),
+                    SourceValue::Raw(narrow(i)),
+                ));
             });
         }
     }
 
     /// What the agent tells of each source of the port.
-    fn fill_sources(&mut self, at: usize, view: &PortView) {
+    fn fill_sources(&mut self, first: First, view: &PortView) {
         use SourceValue as V;
-        for (kind, source) in &view.sources {
-            let place = |value| Place::Source(at, *kind, value);
+        for (at, (kind, source)) in (0..).zip(&view.sources) {
+            let place = |value| Place::Source(first.source + at, value);
             let read = source.schema().is_some();
             self.labels.retain(|(label, _)| *label != "source");
             self.labels.push(("source", kind.as_str().to_owned()));
@@ -305,15 +339,15 @@ impl Builder<'_> {
                 "source_state" if source.state != SourceState::Opening => {
                     let reason = source.state.why().map_or("", |why| why.reason);
                     self.with(&[("state", source.state.as_str()), ("reason", reason)], |b| {
-                        b.add(Place::Constant(1.0));
+                        b.add(Place::One);
                     });
                 }
                 "source_stalled" => self.add(place(V::Stalled)),
                 "source_frozen" if counts(*kind) && read => self.add(place(V::Frozen)),
                 "source_full_counters" if counts(*kind) && read => self.add(place(V::Full)),
                 "source_errors" => {
-                    for reason in source.errors.keys() {
-                        self.with(&[("reason", reason)], |b| b.add(place(V::Errors(reason))));
+                    for (at, reason) in (0..).zip(source.errors.keys()) {
+                        self.with(&[("reason", reason)], |b| b.add(place(V::Errors(at))));
                     }
                 }
                 "source_interval_seconds" if read => self.add(place(V::Interval)),
@@ -368,13 +402,13 @@ impl Builder<'_> {
     }
 
     fn buckets(&mut self, bounds: &[f64], place: impl Fn(Cell) -> Place) {
-        for (at, bound) in bounds.iter().enumerate() {
+        for (at, bound) in (0..).zip(bounds) {
             self.with(&[("le", &bound.to_string())], |b| {
                 b.add_named("_bucket", place(Cell::Bucket(at)));
             });
         }
         self.with(&[("le", "+Inf")], |b| {
-            b.add_named("_bucket", place(Cell::Bucket(bounds.len())));
+            b.add_named("_bucket", place(Cell::Count));
         });
         self.add_named("_sum", place(Cell::Sum));
         self.add_named("_count", place(Cell::Count));
@@ -399,13 +433,14 @@ impl Builder<'_> {
     }
 
     fn add_named(&mut self, suffix: &str, place: Place) {
-        if self.layout.shown >= self.limit {
-            self.layout.left_out += 1;
+        let counts = &mut self.layout.counts;
+        if counts.shown >= self.limit {
+            counts.left_out += 1;
             return;
         }
-        self.layout.shown += 1;
+        counts.shown += 1;
         let prefixes = &mut self.layout.prefixes;
-        let start = prefixes.len();
+        let start = narrow(prefixes.len());
         let value = |wanted: &str| {
             self.labels
                 .iter()
@@ -426,7 +461,7 @@ impl Builder<'_> {
             prefixes,
         );
         self.series.push(Series {
-            prefix: start..prefixes.len(),
+            prefix: start..narrow(prefixes.len()),
             place,
         });
     }
@@ -464,11 +499,6 @@ pub(crate) fn is_exposed(signal: Signal, index: Option<Index>) -> bool {
     catalog::FAMILIES
         .iter()
         .any(|family| family.takes(signal, index).is_some())
-}
-
-fn ring_rows(ports: &[&PortView]) -> Number {
-    let sources = ports.iter().flat_map(|view| view.sources.values());
-    Number::count(sources.filter_map(SourceView::ring_rows).sum())
 }
 
 fn port_labels(view: &PortView) -> Vec<(&'static str, String)> {

@@ -72,7 +72,7 @@ impl Exposition {
     pub(crate) fn new(config: Metrics, started: f64, archivist: Option<Arc<Archivist>>) -> Self {
         let state = State {
             config,
-            layout: Layout::empty(),
+            layout: Layout::empty(started),
             own: String::new(),
             pages: Default::default(),
             gzip: Gzip::new(),
@@ -93,7 +93,7 @@ impl Exposition {
     pub(crate) fn reconfigure(&self, config: Metrics) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.config = config;
-        state.layout = Layout::empty();
+        state.layout = Layout::empty(self.started);
         state.pages = Default::default();
     }
 

@@ -1,18 +1,20 @@
 //! What the process tells of itself: requests and reloads, by the `prometheus` crate; CPU, memory, descriptors.
 
+use super::number::Number;
 use super::text::{self, Format};
 use crate::agent::{Archivist, News};
 use axum::http::StatusCode;
-use catalog::FamilyKind;
+use catalog::{FamilyKind, Scale};
 use linux::{Process, Usage};
 use prometheus::core::Collector;
-use prometheus::proto::{MetricFamily, MetricType};
-use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
-use std::sync::Arc;
+use prometheus::proto::{LabelPair, Metric, MetricFamily};
+use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGaugeVec, Opts};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 /// The agent's own metrics.
 pub(crate) struct Own {
-    registry: Registry,
+    counted: RwLock<Vec<Counted>>,
     requests: IntCounterVec,
     reloads: IntCounterVec,
     scrapes: IntCounter,
@@ -41,42 +43,29 @@ const PATHS: [&str; 13] = [
 
 impl Own {
     pub(super) fn new(started: f64, archivist: Option<Arc<Archivist>>) -> Self {
-        let registry = Registry::new();
         let requests = counters("http_requests");
         let reloads = counters("config_reloads");
         let scrapes = IntCounter::with_opts(options("expositions")).expect("the catalogue's names are valid");
-        for collector in [
-            Box::new(requests.clone()) as Box<dyn Collector>,
-            Box::new(reloads.clone()),
-        ] {
-            registry
-                .register(collector)
-                .expect("each name is registered once");
-        }
-        registry
-            .register(Box::new(scrapes.clone()))
-            .expect("each name is registered once");
         for result in ["success", "failure"] {
             reloads.with_label_values(&[result]);
         }
-        Self {
-            registry,
-            requests,
-            reloads,
-            scrapes,
+        let own = Self {
+            counted: RwLock::default(),
+            requests: requests.clone(),
+            reloads: reloads.clone(),
+            scrapes: scrapes.clone(),
             archivist,
             process: Process::own(),
             started,
-        }
+        };
+        own.show(vec![Box::new(requests), Box::new(reloads), Box::new(scrapes)]);
+        own
     }
 
     /// Shows these as well from now on.
     pub(crate) fn show(&self, collectors: Vec<Box<dyn Collector>>) {
-        for collector in collectors {
-            self.registry
-                .register(collector)
-                .expect("each name is registered once");
-        }
+        let mut counted = self.counted.write().unwrap_or_else(PoisonError::into_inner);
+        counted.extend(collectors.into_iter().map(Counted::new));
     }
 
     /// Counts an answered request.
@@ -96,8 +85,9 @@ impl Own {
     pub(super) fn encode(&self, format: Format, out: &mut String) {
         self.scrapes.inc();
         out.clear();
-        for family in self.registry.gather() {
-            write_family(format, &family, out);
+        let counted = self.counted.read().unwrap_or_else(PoisonError::into_inner);
+        for family in &*counted {
+            family.write(format, out);
         }
         if let Some(archivist) = &self.archivist {
             write_archive(format, &archivist.news(), out);
@@ -106,6 +96,67 @@ impl Own {
             write_usage(format, usage, self.started, out);
         }
     }
+}
+
+/// A family that the `prometheus` crate counts, and what stands before its series. Its own registry and encoder would make
+/// that anew for each scrape.
+struct Counted {
+    collector: Box<dyn Collector>,
+    name: String,
+    suffix: &'static str,
+    text_header: String,
+    open_metrics_header: String,
+}
+
+impl Counted {
+    fn new(collector: Box<dyn Collector>) -> Self {
+        let described = collector.desc();
+        let name = described.first().map_or("", |family| &family.fq_name);
+        let plain = name.trim_end_matches("_total");
+        let family = catalog::family(plain).expect("the catalogue has what is counted");
+        let header = |format| text::family_header(format, family);
+        Self {
+            name: format!("{}{plain}", text::PREFIX),
+            suffix: if family.kind == FamilyKind::Counter {
+                "_total"
+            } else {
+                ""
+            },
+            text_header: header(Format::Text),
+            open_metrics_header: header(Format::OpenMetrics),
+            collector,
+        }
+    }
+
+    /// The series in the order of their labels; nothing if there are none yet.
+    fn write(&self, format: Format, out: &mut String) {
+        let mut families = self.collector.collect();
+        let mut all: Vec<Metric> = families.iter_mut().flat_map(MetricFamily::take_metric).collect();
+        if all.is_empty() {
+            return;
+        }
+        out.push_str(match format {
+            Format::Text => &self.text_header,
+            Format::OpenMetrics => &self.open_metrics_header,
+        });
+        all.sort_by(|one, other| values(one).cmp(values(other)));
+        for metric in &all {
+            let labels = metric.get_label().iter();
+            let labels = labels.map(|label| (label.name(), label.value()));
+            text::prefix(&self.name, self.suffix, labels, out);
+            let value = if self.suffix.is_empty() {
+                metric.get_gauge().get_value()
+            } else {
+                metric.get_counter().get_value()
+            };
+            Number::Float(value).write(out);
+            out.push('\n');
+        }
+    }
+}
+
+fn values(metric: &Metric) -> impl Iterator<Item = &str> {
+    metric.get_label().iter().map(LabelPair::value)
 }
 
 /// How the archive is doing.
@@ -135,7 +186,7 @@ fn write_archive(format: Format, news: &News, out: &mut String) {
         };
         text::header(format, &name, family.kind, family.unit, family.help, out);
         text::prefix(&name, suffix, [], out);
-        out.push_str(&value.to_string());
+        Number::Float(value).write(out);
         out.push('\n');
     }
 }
@@ -173,13 +224,13 @@ fn gauge_options(name: &str) -> (Opts, &'static [&'static str]) {
 /// The names and sentences are those that every exporter has.
 fn write_usage(format: Format, usage: Usage, started: f64, out: &mut String) {
     use FamilyKind::{Counter, Gauge};
-    let count = |value: u64| Some(value as f64);
+    let count = |value: u64| Some(Number::count(value));
     let families = [
         (
             "process_cpu_seconds",
             Counter,
             "Total user and system CPU time spent in seconds.",
-            Some(usage.cpu_seconds),
+            Some(seconds(usage.cpu)),
         ),
         (
             "process_max_fds",
@@ -203,7 +254,7 @@ fn write_usage(format: Format, usage: Usage, started: f64, out: &mut String) {
             "process_start_time_seconds",
             Gauge,
             "Start time of the process since unix epoch in seconds.",
-            Some(started),
+            Some(Number::Float(started)),
         ),
         (
             "process_threads",
@@ -223,35 +274,16 @@ fn write_usage(format: Format, usage: Usage, started: f64, out: &mut String) {
         text::header(format, name, kind, "", help, out);
         let suffix = if kind == Counter { "_total" } else { "" };
         text::prefix(name, suffix, std::iter::empty(), out);
-        out.push_str(&value.to_string());
+        value.write(out);
         out.push('\n');
     }
 }
 
-/// Counters and gauges are all there is.
-fn write_family(format: Format, family: &MetricFamily, out: &mut String) {
-    let counter = family.get_field_type() == MetricType::COUNTER;
-    let (kind, suffix) = if counter {
-        (FamilyKind::Counter, "_total")
-    } else {
-        (FamilyKind::Gauge, "")
+/// To the nanosecond, as the kernel counts.
+fn seconds(time: Duration) -> Number {
+    let scale = Scale {
+        multiply: 1,
+        decimals: 9,
     };
-    let plain = family.name().trim_end_matches("_total");
-    let unit = catalog::family(plain).map_or("", |family| family.unit);
-    let name = format!("{}{plain}", text::PREFIX);
-    text::header(format, &name, kind, unit, family.help(), out);
-    for metric in family.get_metric() {
-        let labels = metric
-            .get_label()
-            .iter()
-            .map(|label| (label.name(), label.value()));
-        text::prefix(&name, suffix, labels, out);
-        let value = if counter {
-            metric.get_counter().get_value()
-        } else {
-            metric.get_gauge().get_value()
-        };
-        out.push_str(&value.to_string());
-        out.push('\n');
-    }
+    Number::Scaled(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), scale)
 }

@@ -1,25 +1,31 @@
 //! What a series shows, and its value now.
 
 use super::number::Number;
-use crate::agent::{PortView, READ_TIME_BOUNDS, ReadTimes, SourceView};
+use crate::agent::{PortView, READ_TIME_BOUNDS, ReadTimes, SourceView, World};
 use catalog::{Direction, Scale};
 use model::{ABSENT, SourceKind};
 use signals::Histogram;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Where the value of a series comes from.
+/// Where the value of a series comes from. Narrow, since a scrape walks along all of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// Never changes as long as the series exists.
-    Constant(f64),
+    /// One, as all information has it.
+    One,
+    /// When the agent started.
+    Started,
+    /// A signal of one column: its position in [`Now`].
+    Column(u32, Scale),
+    /// A signal of several columns: the port, and the slot in its signals.
+    Sum(u32, u32),
     /// Something of a port.
-    Port(usize, PortValue),
-    /// Something of a source of a port.
-    Source(usize, SourceKind, SourceValue),
+    Port(u32, PortValue),
+    /// Something of the source at this position of [`Now`].
+    Source(u32, SourceValue),
     /// How often the events of a tally have opened.
-    EventsOpened(usize),
+    EventsOpened(u32),
     /// Whether one of them is open.
-    EventOpen(usize),
+    EventOpen(u32),
     /// Rows in all rings.
     RingRows,
     /// How many series there are, and how many found no room.
@@ -27,11 +33,79 @@ pub(super) enum Place {
     SeriesLeftOut,
 }
 
+/// What the world holds now, in the order in which it lies in memory. A scrape finds the caches cold: whoever asks for one
+/// series after the other, which are ordered by family, waits for memory at each.
+pub(super) struct Now<'a> {
+    world: &'a World,
+    ports: Vec<&'a PortView>,
+    sources: Vec<(&'a PortView, SourceKind, &'a SourceView)>,
+    columns: Vec<Option<u64>>,
+    layout: Counts,
+}
+
+/// What a layout tells of itself.
+#[derive(Clone, Copy)]
+pub(super) struct Counts {
+    /// When the agent started, as a Unix time.
+    pub(super) started: f64,
+    /// Series that there are.
+    pub(super) shown: u32,
+    /// Series that found no room.
+    pub(super) left_out: u32,
+}
+
+impl<'a> Now<'a> {
+    pub(super) fn of(world: &'a World, layout: Counts) -> Self {
+        let ports: Vec<_> = world.ports().collect();
+        let sources_of = |view: &&'a PortView| {
+            let view = *view;
+            view.sources
+                .iter()
+                .map(move |(kind, source)| (view, *kind, source))
+        };
+        let sources: Vec<_> = ports.iter().flat_map(sources_of).collect();
+        let columns = sources
+            .iter()
+            .flat_map(|(view, kind, _)| view.signals.columns(*kind));
+        let columns = columns.collect();
+        Self {
+            world,
+            ports,
+            sources,
+            columns,
+            layout,
+        }
+    }
+
+    /// The value at a place of the layout of this generation of the world.
+    pub(super) fn value(&self, place: Place) -> Option<Number> {
+        let tally = |at: u32| self.world.events().tallies().get(at as usize);
+        Some(match place {
+            Place::One => Number::count(1),
+            Place::Started => Number::Float(self.layout.started),
+            Place::Column(at, scale) => Number::Scaled((*self.columns.get(at as usize)?)?, scale),
+            Place::Sum(port, slot) => {
+                let signals = &self.ports.get(port as usize)?.signals;
+                let scale = signals.slots().get(slot as usize)?.scale;
+                Number::Scaled(signals.value(slot as usize)?, scale)
+            }
+            Place::Port(at, value) => return value.of(self.ports.get(at as usize)?),
+            Place::Source(at, value) => return value.of(*self.sources.get(at as usize)?),
+            Place::EventsOpened(at) => Number::count(tally(at)?.opened),
+            Place::EventOpen(at) => Number::count(tally(at)?.open.into()),
+            Place::RingRows => {
+                let rows = self.sources.iter().filter_map(|(.., source)| source.ring_rows());
+                Number::count(rows.sum())
+            }
+            Place::SeriesShown => Number::count(self.layout.shown.into()),
+            Place::SeriesLeftOut => Number::count(self.layout.left_out.into()),
+        })
+    }
+}
+
 /// A value of a port.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PortValue {
-    /// The signal in this slot of the port's signals.
-    Signal(usize, Scale),
     Utilization(Direction),
     PauseRatio(Direction, u8),
     PauseUpperBound(Direction, u8),
@@ -50,33 +124,32 @@ pub(super) enum PortValue {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SourceValue {
     /// The counter in this column as it was read.
-    Raw(usize),
+    Raw(u32),
     Stalled,
     Frozen,
     Full,
     Interval,
     Samples,
     Missed,
-    Errors(&'static str),
+    /// The errors of the reason at this position.
+    Errors(u32),
     ReadTime(Cell),
 }
 
 /// One line of a histogram.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cell {
-    /// Observations up to the bound of this position; the one behind the last is `+Inf`.
-    Bucket(usize),
+    /// Observations up to the bound of this position.
+    Bucket(u8),
     Sum,
+    /// All observations, which is also what the bucket `+Inf` has.
     Count,
 }
 
 impl PortValue {
-    pub(super) fn of(self, view: &PortView) -> Option<Number> {
+    fn of(self, view: &PortView) -> Option<Number> {
         let signals = &view.signals;
         let ratio = match self {
-            Self::Signal(slot, scale) => {
-                return signals.value(slot).map(|value| Number::Scaled(value, scale));
-            }
             Self::UtilizationHistogram(direction, cell) => {
                 return signals
                     .utilization_histogram(direction)
@@ -110,18 +183,18 @@ impl PortValue {
 
 fn histogram(histogram: &Histogram, cell: Cell) -> Number {
     match cell {
-        Cell::Bucket(at) => Number::count(histogram.cumulative(at)),
+        Cell::Bucket(at) => Number::count(histogram.cumulative(at.into())),
         Cell::Sum => Number::Float(histogram.sum()),
         Cell::Count => Number::count(histogram.count()),
     }
 }
 
 impl SourceValue {
-    pub(super) fn of(self, view: &PortView, source: &SourceView, kind: SourceKind) -> Option<Number> {
+    fn of(self, (view, kind, source): (&PortView, SourceKind, &SourceView)) -> Option<Number> {
         let health = &source.health;
         Some(match self {
             Self::Raw(column) => {
-                let value = *view.signals.raw(kind)?.1.get(column)?;
+                let value = *view.signals.raw(kind)?.1.get(column as usize)?;
                 let shown = source.fresh && !source.frozen && value != ABSENT;
                 return shown.then(|| Number::count(value));
             }
@@ -140,7 +213,7 @@ impl SourceValue {
             },
             Self::Samples => Number::count(health.samples.load(Relaxed)),
             Self::Missed => Number::count(health.late.load(Relaxed) + health.failed.load(Relaxed)),
-            Self::Errors(reason) => Number::count(*source.errors.get(reason)?),
+            Self::Errors(at) => Number::count(*source.errors.values().nth(at as usize)?),
             Self::ReadTime(cell) => read_time(&source.read_times, cell),
         })
     }
@@ -148,7 +221,7 @@ impl SourceValue {
 
 fn read_time(times: &ReadTimes, cell: Cell) -> Number {
     match cell {
-        Cell::Bucket(at) => Number::count(times.up_to(at)),
+        Cell::Bucket(at) => Number::count(times.up_to(at.into())),
         Cell::Count => Number::count(times.up_to(READ_TIME_BOUNDS.len())),
         Cell::Sum => Number::Scaled(
             times.sum,

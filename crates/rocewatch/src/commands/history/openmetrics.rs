@@ -110,14 +110,13 @@ impl Series {
     }
 
     fn write(&self, prefix: &str, out: &mut impl Write) -> io::Result<()> {
-        let mut line = Vec::new();
+        let mut number = String::new();
         for (time, value) in &self.samples {
-            line.clear();
-            line.extend_from_slice(prefix.as_bytes());
-            Number::Scaled(*value, self.scale).write(&mut line);
+            number.clear();
+            Number::Scaled(*value, self.scale).write(&mut number);
             let time = millis(*time);
-            writeln!(line, " {}.{:03}", time.div_euclid(1_000), time.rem_euclid(1_000))?;
-            out.write_all(&line)?;
+            let (seconds, millis) = (time.div_euclid(1_000), time.rem_euclid(1_000));
+            writeln!(out, "{prefix}{number} {seconds}.{millis:03}")?;
         }
         Ok(())
     }
