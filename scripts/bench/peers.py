@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .client import AS_PROMETHEUS, Client, request
@@ -223,8 +224,25 @@ def reading_loop(tree: pathlib.Path, folder: pathlib.Path, *options: str) -> Pee
 
 def as_sysfs(tree: pathlib.Path, command: list[str]) -> list[str]:
     """The command in a mount namespace of its own where the tree is /sys, for programs that know no other place."""
+    return [*own_mounts(), "sh", "-c", 'mount --bind "$0" /sys && exec "$@"', str(tree), *command]
+
+
+def own_mounts() -> list[str]:
+    """What starts a command in a mount namespace of its own."""
     unprivileged = [] if os.geteuid() == 0 else ["--map-root-user"]
-    return ["unshare", "--mount", *unprivileged, "sh", "-c", 'mount --bind "$0" /sys && exec "$@"', str(tree), *command]
+    return ["unshare", "--mount", *unprivileged]
+
+
+@contextlib.contextmanager
+def memory_as_sysfs() -> Iterator[pathlib.Path]:
+    """A folder in memory whose files keep no time of their last read, as those of sysfs do not (`kernfs_fop_read_iter` of
+    fs/kernfs/file.c): to keep it took a sixth of a read. This process needs a mount namespace of its own."""
+    with tempfile.TemporaryDirectory(prefix="rocewatch-bench-") as name:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "noatime,mode=755", "tmpfs", name], check=True)
+        try:
+            yield pathlib.Path(name)
+        finally:
+            subprocess.run(["umount", "--lazy", name], check=True)
 
 
 def program(*names: str) -> str:
