@@ -66,6 +66,7 @@ impl Own {
     pub(crate) fn show(&self, collectors: Vec<Box<dyn Collector>>) {
         let mut counted = self.counted.write().unwrap_or_else(PoisonError::into_inner);
         counted.extend(collectors.into_iter().map(Counted::new));
+        counted.sort_by(|one, other| one.name.cmp(&other.name));
     }
 
     /// Counts an answered request.
