@@ -207,6 +207,19 @@ impl Footprint {
         }
     }
 
+    /// Now, or once there are no more threads than `before`: a device that did not answer at once is read on a thread of its own
+    /// until it has been quick for a minute.
+    pub(crate) fn rested(daemon: &Daemon, before: Self) -> Self {
+        let end = Instant::now() + Duration::from_secs(180);
+        loop {
+            let now = Self::of(daemon);
+            if now.threads <= before.threads || Instant::now() > end {
+                return now;
+            }
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+
     /// Fails if this is more than `before` by more than a connection or two, or than memory that an allocator keeps: the rings of
     /// a device alone are nearly a MiB, and would be lost in each round.
     pub(crate) fn assert_no_more_than(self, before: Self) {
