@@ -104,13 +104,12 @@ fn a_hundred_rounds_of_unplugging_leave_nothing_behind() {
         }
         // By then the allocator has what it keeps: measured, it takes its last step at the fiftieth round or before.
         if round == 50 {
-            warm = Some(Footprint::of(&daemon));
+            warm = Some(Footprint::rested(&daemon));
         }
     }
     wait_until_shown(&daemon, 1..NICS);
     scraper.finish();
-    let warm = warm.expect("there was a fiftieth round");
-    Footprint::rested(&daemon, warm).assert_no_more_than(warm);
+    Footprint::rested(&daemon).assert_no_more_than(warm.expect("there was a fiftieth round"));
     assert!(!daemon.log().contains("panicked"), "{}", daemon.log());
 }
 
@@ -121,7 +120,7 @@ fn two_dozen_functions_come_and_go() {
     let daemon = settled();
     let scraper = watch_those(&daemon, (1..NICS + 24).map(|nic| (device(nic), nic)).collect());
     let functions = NICS..NICS + 24;
-    let few = Footprint::of(&daemon);
+    let few = Footprint::rested(&daemon);
     plug_signed(functions.clone());
     bring_up(functions.clone());
     wait_for(&daemon, "32 NICs are shown", SHOWN * 2, |_, metrics| {
@@ -134,9 +133,9 @@ fn two_dozen_functions_come_and_go() {
     wait_until_gone(&daemon, functions);
     wait_until_shown(&daemon, 1..NICS);
     scraper.finish();
-    let left = Footprint::rested(&daemon, few);
+    let left = Footprint::rested(&daemon);
     println!("before {few:?}, after {left:?}");
-    assert!(left.threads <= few.threads);
+    assert_eq!(left.threads, few.threads);
     assert!(left.descriptors <= few.descriptors + 2);
 }
 

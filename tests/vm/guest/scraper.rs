@@ -207,14 +207,21 @@ impl Footprint {
         }
     }
 
-    /// Now, or once there are no more threads than `before`: a device that did not answer at once is read on a thread of its own
-    /// until it has been quick for a minute.
-    pub(crate) fn rested(daemon: &Daemon, before: Self) -> Self {
+    /// The same once one thread reads all devices and another stands by: a device that did not answer at once has a thread of
+    /// its own until it has been quick for a minute.
+    pub(crate) fn rested(daemon: &Daemon) -> Self {
+        let tasks = format!("/proc/{}/task", daemon.id());
+        let is_reader = |task: std::io::Result<std::fs::DirEntry>| {
+            let name = std::fs::read_to_string(task.ok()?.path().join("comm")).ok()?;
+            (name.trim_end() == "reader").then_some(())
+        };
         let end = Instant::now() + Duration::from_secs(180);
         loop {
-            let now = Self::of(daemon);
-            if now.threads <= before.threads || Instant::now() > end {
-                return now;
+            let readers = std::fs::read_dir(&tasks)
+                .expect("the daemon lives")
+                .filter_map(is_reader);
+            if readers.count() <= 2 || Instant::now() > end {
+                return Self::of(daemon);
             }
             std::thread::sleep(Duration::from_secs(1));
         }

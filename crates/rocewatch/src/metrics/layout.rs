@@ -2,7 +2,7 @@
 
 use super::naming;
 use super::series::{Cell, Counts, Now, Place, PortValue, SourceValue};
-use super::text::{self, Format};
+use super::text::{self, Format, Headers};
 use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, World};
 use crate::config::Metrics;
 use catalog::{Direction, Family, FamilyKind, Index, Origin, Signal, Status};
@@ -20,8 +20,7 @@ pub(super) struct Layout {
 }
 
 struct Block {
-    text_header: String,
-    open_metrics_header: String,
+    headers: Headers,
     series: Vec<Series>,
 }
 
@@ -71,7 +70,10 @@ impl Layout {
             block.fill(world, config);
             let series = block.series;
             if !series.is_empty() {
-                layout.families.push(Block::new(family, series));
+                layout.families.push(Block {
+                    headers: Headers::of(family),
+                    series,
+                });
             }
         }
         layout
@@ -82,7 +84,7 @@ impl Layout {
     pub(super) fn encode(&self, world: &World, format: Format, out: &mut Vec<u8>) {
         let now = Now::of(world, self.counts);
         for block in &self.families {
-            let mut header = Some(block.header(format));
+            let mut header = Some(block.headers.of_format(format));
             for series in &block.series {
                 let Some(value) = now.value(series.place) else {
                     continue;
@@ -95,24 +97,6 @@ impl Layout {
                 value.write(out);
                 out.push(b'\n');
             }
-        }
-    }
-}
-
-impl Block {
-    fn new(family: &Family, series: Vec<Series>) -> Self {
-        let header = |format| text::family_header(format, family);
-        Self {
-            text_header: header(Format::Text),
-            open_metrics_header: header(Format::OpenMetrics),
-            series,
-        }
-    }
-
-    fn header(&self, format: Format) -> &str {
-        match format {
-            Format::Text => &self.text_header,
-            Format::OpenMetrics => &self.open_metrics_header,
         }
     }
 }

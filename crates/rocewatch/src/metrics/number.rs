@@ -45,6 +45,15 @@ impl Number {
         Self::Scaled(value, Scale::ONE)
     }
 
+    /// A time in nanoseconds, shown in seconds.
+    pub(crate) fn nanoseconds(value: u64) -> Self {
+        let scale = Scale {
+            multiply: 1,
+            decimals: 9,
+        };
+        Self::Scaled(value, scale)
+    }
+
     /// The number as whoever reads the text takes it: the nearest there is.
     pub(crate) fn nearest(self) -> f64 {
         // Up to here both sides of the division are exact, and so is its result but for one rounding.

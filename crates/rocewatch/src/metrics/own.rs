@@ -1,16 +1,15 @@
 //! What the process tells of itself: requests and reloads, by the `prometheus` crate; CPU, memory, descriptors.
 
 use super::number::Number;
-use super::text::{self, Format};
+use super::text::{self, Format, Headers};
 use crate::agent::{Archivist, News};
 use axum::http::StatusCode;
-use catalog::{FamilyKind, Scale};
+use catalog::FamilyKind;
 use linux::{Process, Usage};
 use prometheus::core::Collector;
 use prometheus::proto::{LabelPair, Metric, MetricFamily};
 use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGaugeVec, Opts};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 /// The agent's own metrics.
 pub(crate) struct Own {
@@ -105,8 +104,7 @@ struct Counted {
     collector: Box<dyn Collector>,
     name: String,
     suffix: &'static str,
-    text_header: String,
-    open_metrics_header: String,
+    headers: Headers,
 }
 
 impl Counted {
@@ -115,7 +113,6 @@ impl Counted {
         let name = described.first().map_or("", |family| &family.fq_name);
         let plain = name.trim_end_matches("_total");
         let family = catalog::family(plain).expect("the catalogue has what is counted");
-        let header = |format| text::family_header(format, family);
         Self {
             name: format!("{}{plain}", text::PREFIX),
             suffix: if family.kind == FamilyKind::Counter {
@@ -123,8 +120,7 @@ impl Counted {
             } else {
                 ""
             },
-            text_header: header(Format::Text),
-            open_metrics_header: header(Format::OpenMetrics),
+            headers: Headers::of(family),
             collector,
         }
     }
@@ -136,10 +132,7 @@ impl Counted {
         if all.is_empty() {
             return;
         }
-        out.push_str(match format {
-            Format::Text => &self.text_header,
-            Format::OpenMetrics => &self.open_metrics_header,
-        });
+        out.push_str(self.headers.of_format(format));
         all.sort_by(|one, other| values(one).cmp(values(other)));
         for metric in &all {
             let labels = metric.get_label().iter();
@@ -231,7 +224,7 @@ fn write_usage(format: Format, usage: Usage, started: f64, out: &mut String) {
             "process_cpu_seconds",
             Counter,
             "Total user and system CPU time spent in seconds.",
-            Some(seconds(usage.cpu)),
+            u64::try_from(usage.cpu.as_nanos()).ok().map(Number::nanoseconds),
         ),
         (
             "process_max_fds",
@@ -278,13 +271,4 @@ fn write_usage(format: Format, usage: Usage, started: f64, out: &mut String) {
         value.write(out);
         out.push('\n');
     }
-}
-
-/// To the nanosecond, as the kernel counts.
-fn seconds(time: Duration) -> Number {
-    let scale = Scale {
-        multiply: 1,
-        decimals: 9,
-    };
-    Number::Scaled(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), scale)
 }

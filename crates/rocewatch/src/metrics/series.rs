@@ -203,13 +203,7 @@ impl SourceValue {
             Self::Full => Number::count(source.full.len() as u64),
             Self::Interval => match health.interval.load(Relaxed) {
                 0 => return None,
-                nanos => Number::Scaled(
-                    nanos,
-                    Scale {
-                        multiply: 1,
-                        decimals: 9,
-                    },
-                ),
+                nanos => Number::nanoseconds(nanos),
             },
             Self::Samples => Number::count(health.samples.load(Relaxed)),
             Self::Missed => Number::count(health.late.load(Relaxed) + health.failed.load(Relaxed)),
@@ -223,12 +217,6 @@ fn read_time(times: &ReadTimes, cell: Cell) -> Number {
     match cell {
         Cell::Bucket(at) => Number::count(times.up_to(at.into())),
         Cell::Count => Number::count(times.up_to(READ_TIME_BOUNDS.len())),
-        Cell::Sum => Number::Scaled(
-            times.sum,
-            Scale {
-                multiply: 1,
-                decimals: 9,
-            },
-        ),
+        Cell::Sum => Number::nanoseconds(times.sum),
     }
 }

@@ -82,6 +82,28 @@ pub(crate) fn family_header(format: Format, family: &Family) -> String {
     out
 }
 
+/// Both headers of a family, written in advance.
+pub(super) struct Headers {
+    text: String,
+    open_metrics: String,
+}
+
+impl Headers {
+    pub(super) fn of(family: &Family) -> Self {
+        Self {
+            text: family_header(Format::Text, family),
+            open_metrics: family_header(Format::OpenMetrics, family),
+        }
+    }
+
+    pub(super) fn of_format(&self, format: Format) -> &str {
+        match format {
+            Format::Text => &self.text,
+            Format::OpenMetrics => &self.open_metrics,
+        }
+    }
+}
+
 /// `# HELP`, `# TYPE` and `# UNIT` of a family; `name` is whole but for a counter's `_total`.
 pub(super) fn header(format: Format, name: &str, kind: FamilyKind, unit: &str, help: &str, out: &mut String) {
     let (kind, total) = match kind {
