@@ -33,6 +33,8 @@ impl Window<'_> {
     fn late(&self) -> f64 {
         match (self.setup.scenario, self.setup.nic) {
             (Scenario::StuckFirmware, _) => 21.0,
+            // It looks once a second while the link is up: what came before the carrier went shows with what came after.
+            (Scenario::LinkFlap | Scenario::Tour, Nic::Bnxt) => 2.0 + self.step(),
             (_, Nic::Bnxt) => 1.0,
             _ => 0.0,
         }
@@ -257,6 +259,14 @@ fn every_scenario_is_plausible_on_every_nic() {
             play(setup(scenario, i, nic, ports), 40);
         }
     }
+}
+
+#[test]
+fn what_bnxt_counts_around_a_loss_of_the_carrier_shows_at_once() {
+    // Its seconds end 0.9 s before the loss, twice during it, and 0.9 s behind it.
+    let speed = Speed::new(2616).unwrap();
+    let setup = setup(Scenario::LinkFlap, 8_004_855_912_478_428_422, Nic::Bnxt, 2);
+    play(Setup { speed, ..setup }, 120);
 }
 
 proptest! {
