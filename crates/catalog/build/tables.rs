@@ -25,6 +25,11 @@ pub(crate) fn write_signals(code: &mut String, files: &[(String, DriverFile)]) {
     for signal in &signals {
         let _ = writeln!(code, "    /// `{signal}`\n    {},", camel(signal));
     }
+    let _ = writeln!(
+        code,
+        "}}\n\nimpl Signal {{\n    /// How many there are: `signal as usize` is less.\n    pub const COUNT: usize = {};",
+        signals.len()
+    );
     code.push_str("}\n\npub(crate) static SIGNALS: &[(&str, Signal)] = &[\n");
     for signal in &signals {
         let _ = writeln!(code, "    ({signal:?}, Signal::{}),", camel(signal));

@@ -7,6 +7,7 @@
 pub mod detect;
 mod histogram;
 mod meter;
+mod meters;
 mod port;
 mod quantity;
 pub mod ratio;

@@ -5,8 +5,6 @@ use std::collections::VecDeque;
 
 /// Follows a quantity that only grows.
 pub(crate) struct Meter {
-    /// Where the quantity comes from: columns of one track, each with a weight.
-    pub(crate) parts: Vec<(usize, u64)>,
     /// Span of the rate in nanoseconds.
     window: u64,
     /// How often the driver refreshes the quantity; 0 if at every read.
@@ -32,19 +30,13 @@ impl Growth {
 
 impl Meter {
     /// A meter whose rate spans `window`, or three refreshes of a driver that refreshes more slowly than that.
-    pub(crate) fn new(parts: Vec<(usize, u64)>, window: u64, refresh: u64) -> Self {
+    pub(crate) fn new(window: u64, refresh: u64) -> Self {
         Self {
-            parts,
             window: window.max(3 * refresh),
             refresh,
             still: true,
             points: VecDeque::new(),
         }
-    }
-
-    /// The same meter for the same quantity in other columns.
-    pub(crate) fn with_parts(self, parts: Vec<(usize, u64)>) -> Self {
-        Self { parts, ..self }
     }
 
     /// Forgets all: what comes next has nothing to do with what came before.
@@ -150,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_taken_by_the_real_time_between_reads() {
-        let mut meter = Meter::new(Vec::new(), 1000 * MS, 0);
+        let mut meter = Meter::new(1000 * MS, 0);
         assert_eq!(meter.push(at(0), 0), None);
         // Three reads at uneven times of something that grows by 5 a millisecond.
         for ms in [130, 310, 1400] {
@@ -162,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_window_slides() {
-        let mut meter = Meter::new(Vec::new(), 1000 * MS, 0);
+        let mut meter = Meter::new(1000 * MS, 0);
         // Fast until 5 s, then still.
         for tenth in 0..100u64 {
             meter.push(at(tenth * 100), tenth.min(50) * 1000);
@@ -173,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_driver_that_refreshes_once_a_second_shows_no_staircase() {
-        let mut meter = Meter::new(Vec::new(), 1000 * MS, 1000 * MS);
+        let mut meter = Meter::new(1000 * MS, 1000 * MS);
         let mut steps = Vec::new();
         for read in 0..60u64 {
             // Read every 200 ms, refreshed every second, 1000 a second.
@@ -190,7 +182,7 @@ mod tests {
     #[test]
     fn a_growth_after_a_rest_took_a_whole_refresh() {
         // Read every 200 ms from 100 ms on, refreshed at each second; still until 10 s, then 1000 a second.
-        let mut meter = Meter::new(Vec::new(), 1000 * MS, 1000 * MS);
+        let mut meter = Meter::new(1000 * MS, 1000 * MS);
         let mut steps = Vec::new();
         for ms in (100..14_100).step_by(200) {
             steps.extend(meter.push(at(ms), (ms / 1000).saturating_sub(10) * 1000));
@@ -209,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_driver_that_refreshes_faster_than_it_is_known_to_is_believed() {
-        let mut meter = Meter::new(Vec::new(), 1000 * MS, 1000 * MS);
+        let mut meter = Meter::new(1000 * MS, 1000 * MS);
         for ms in (0..6000).step_by(200) {
             meter.push(at(ms), ms * 5);
         }
@@ -218,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_read_that_took_a_large_part_of_the_step_widens_it() {
-        let mut meter = Meter::new(Vec::new(), 1000 * MS, 0);
+        let mut meter = Meter::new(1000 * MS, 0);
         meter.push(at(0), 0);
         // It began at 200 ms and was answered at 300 ms: nobody knows when the amount was taken.
         assert_eq!(meter.push(took(200, 100), 1000), None);

@@ -2,11 +2,12 @@
 
 use crate::histogram::Histogram;
 use crate::meter::{Growth, Meter};
+use crate::meters::{Meters, Part, Wanted};
 use crate::quantity::{Quantity, Sample};
 use crate::ratio;
 use crate::track::Track;
 use catalog::{Direction, Index, Scale, Signal};
-use model::{Schema, SourceKind};
+use model::{ABSENT, Schema, SourceKind};
 use ring::Window;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,7 +68,7 @@ pub struct PortSignals {
     chosen: BTreeMap<Signal, SourceKind>,
     slots: Vec<Slot>,
     parts: Vec<usize>,
-    meters: BTreeMap<Quantity, (SourceKind, Meter)>,
+    meters: Meters,
     histograms: BTreeMap<Quantity, Histogram>,
     /// Of the link, in bits per second.
     speed: Option<f64>,
@@ -89,7 +90,7 @@ impl PortSignals {
             chosen: BTreeMap::new(),
             slots: Vec::new(),
             parts: Vec::new(),
-            meters: BTreeMap::new(),
+            meters: Meters::new(),
             histograms: BTreeMap::new(),
             speed: None,
             pfc_mask: None,
@@ -125,7 +126,6 @@ impl PortSignals {
     /// A source can no longer be read: its values are absent until it has a new track.
     pub fn close(&mut self, source: SourceKind) {
         self.tracks[source as usize] = None;
-        self.meters.retain(|_, (of, _)| *of != source);
         self.lay_out();
     }
 
@@ -143,10 +143,7 @@ impl PortSignals {
         track.fresh = fresh;
         if !fresh {
             // What comes after a long gap says nothing about the last window.
-            self.meters
-                .values_mut()
-                .filter(|(of, _)| *of == source)
-                .for_each(|(_, meter)| meter.clear());
+            self.meters.of(source).for_each(|(.., meter)| meter.clear());
         }
     }
 
@@ -165,11 +162,11 @@ impl PortSignals {
         let (Some(track), speed) = (&self.tracks[source as usize], self.speed) else {
             return;
         };
-        for (quantity, (_, meter)) in self.meters.iter_mut().filter(|(_, (of, _))| *of == source) {
-            if meter.parts.iter().any(|(column, _)| track.was_reset(*column)) {
+        for (quantity, parts, meter) in self.meters.of(source) {
+            if parts.iter().any(|part| track.was_reset(part.column)) {
                 meter.clear();
             }
-            let Some(amount) = amount(track, &meter.parts) else {
+            let Some(amount) = amount(track, parts) else {
                 if track.is_frozen() {
                     meter.clear();
                 }
@@ -181,7 +178,7 @@ impl PortSignals {
             match quantity.sample(step, speed) {
                 Sample::Ratio(ratio) => self
                     .histograms
-                    .get_mut(quantity)
+                    .get_mut(&quantity)
                     .into_iter()
                     .for_each(|h| h.observe(ratio)),
                 Sample::Implausible => {
@@ -218,10 +215,14 @@ impl PortSignals {
             .try_fold(0u64, |sum, column| Some(sum.wrapping_add(track.value(*column)?)))
     }
 
-    /// The values of all columns of a source now, as [`PortSignals::value`] has them of a slot of one column.
-    pub fn columns(&self, source: SourceKind) -> impl Iterator<Item = Option<u64>> {
-        let tracks = self.tracks[source as usize].iter();
-        tracks.flat_map(|track| track.values().map(|value| value.filter(|_| track.fresh)))
+    /// The values of all columns of a source now, as [`PortSignals::value`] has them of a slot of one column; [`ABSENT`]
+    /// where there is none.
+    pub fn columns(&self, source: SourceKind) -> impl Iterator<Item = u64> {
+        let track = self.tracks[source as usize].as_ref();
+        let (values, fresh) = track.map_or((&[][..], false), |track| (track.values(), track.fresh));
+        values
+            .iter()
+            .map(move |value| if fresh { *value } else { ABSENT })
     }
 
     /// When the value of a slot was read, in nanoseconds of the rows' clock; `None` where it has none.
@@ -376,8 +377,8 @@ impl PortSignals {
     }
 
     fn meter(&self, quantity: Quantity) -> Option<&Meter> {
-        let (source, meter) = self.meters.get(&quantity)?;
-        self.tracks[*source as usize]
+        let (source, meter) = self.meters.get(quantity)?;
+        self.tracks[source as usize]
             .as_ref()
             .filter(|track| track.fresh)?;
         Some(meter)
@@ -409,10 +410,7 @@ impl PortSignals {
         if speed != self.speed {
             self.speed = speed;
             for quantity in [Quantity::WireRx, Quantity::WireTx] {
-                self.meters
-                    .get_mut(&quantity)
-                    .into_iter()
-                    .for_each(|(_, meter)| meter.clear());
+                self.meters.clear(quantity);
             }
         }
     }
@@ -506,30 +504,31 @@ impl PortSignals {
     }
 
     fn lay_out_meters(&mut self) {
-        let mut former = std::mem::take(&mut self.meters);
-        for quantity in Quantity::all() {
-            let Some((source, parts)) = self.parts_of(quantity) else {
-                continue;
-            };
-            let refresh = self.tracks[source as usize]
-                .as_ref()
-                .map_or(0, |track| track.refresh);
-            let meter = match former.remove(&quantity) {
-                // The totals carry on by name, so what was measured stays true.
-                Some((of, meter)) if of == source => meter.with_parts(parts),
-                _ => Meter::new(parts, self.options.window, refresh),
-            };
-            self.meters.insert(quantity, (source, meter));
+        let mut meters = std::mem::replace(&mut self.meters, Meters::new());
+        meters.follow(Quantity::all().filter_map(|quantity| self.wanted(quantity)));
+        self.meters = meters;
+        for quantity in Quantity::all().filter(|quantity| self.meters.get(*quantity).is_some()) {
             if let Some(bounds) = quantity.bounds() {
-                self.histograms
-                    .entry(quantity)
-                    .or_insert_with(|| Histogram::new(bounds));
+                let histograms = self.histograms.entry(quantity);
+                histograms.or_insert_with(|| Histogram::new(bounds));
             }
         }
     }
 
+    fn wanted(&self, quantity: Quantity) -> Option<Wanted> {
+        let (source, parts) = self.parts_of(quantity)?;
+        let track = self.tracks[source as usize].as_ref();
+        let refresh = track.map_or(0, |track| track.refresh);
+        Some(Wanted {
+            quantity,
+            source,
+            parts,
+            meter: Meter::new(self.options.window, refresh),
+        })
+    }
+
     /// The columns, all of one track, that make up a quantity.
-    fn parts_of(&self, quantity: Quantity) -> Option<(SourceKind, Vec<(usize, u64)>)> {
+    fn parts_of(&self, quantity: Quantity) -> Option<(SourceKind, Vec<Part>)> {
         if let Quantity::PauseRx(priority) | Quantity::PauseTx(priority) = quantity {
             // Where PFC is off the counters of some drivers exist all the same.
             if self.pfc_mask.is_some_and(|mask| mask & (1 << priority) == 0) {
@@ -543,11 +542,10 @@ impl PortSignals {
             if *source.get_or_insert(slot.source) != slot.source {
                 return None;
             }
-            parts.extend(
-                self.parts[slot.parts.0..slot.parts.1]
-                    .iter()
-                    .map(|column| (*column, weight)),
-            );
+            parts.extend(self.parts[slot.parts.0..slot.parts.1].iter().map(|column| Part {
+                column: *column,
+                weight,
+            }));
         }
         Some((source?, parts))
     }
@@ -562,8 +560,9 @@ struct Candidate {
 }
 
 /// The weighted sum of the columns; `None` if one of them is absent.
-fn amount(track: &Track, parts: &[(usize, u64)]) -> Option<u64> {
-    parts.iter().try_fold(0u64, |sum, (column, weight)| {
-        Some(sum.wrapping_add(track.value(*column)?.wrapping_mul(*weight)))
+fn amount(track: &Track, parts: &[Part]) -> Option<u64> {
+    parts.iter().try_fold(0u64, |sum, part| {
+        let value = track.value(part.column)?;
+        Some(sum.wrapping_add(value.wrapping_mul(part.weight)))
     })
 }

@@ -45,7 +45,7 @@ const COUNTS: [Signal; 24] = [
     Signal::LinkRxCrcErrors,
 ];
 
-/// The same of each priority.
+/// The same of each priority, of which there are [`PRIORITIES`].
 const COUNTS_BY_PRIORITY: [Signal; 6] = [
     Signal::PfcRxFrames,
     Signal::PfcTxFrames,
@@ -54,6 +54,27 @@ const COUNTS_BY_PRIORITY: [Signal; 6] = [
     Signal::DropRxNoBuffer,
     Signal::DropRxHostBuffer,
 ];
+
+/// 802.1p.
+const PRIORITIES: usize = 8;
+/// What comes before the pauses in [`Quantity::all`], and before what is counted by priority.
+const FIRST_PAUSE: usize = 2 + COUNTS.len();
+const FIRST_BY_PRIORITY: usize = FIRST_PAUSE + 2 * PRIORITIES;
+
+/// Where each signal is in a list, by its number.
+#[allow(clippy::cast_possible_truncation)] // the lists are short
+const fn places<const N: usize>(list: [Signal; N]) -> [Option<u8>; Signal::COUNT] {
+    let mut places = [None; Signal::COUNT];
+    let mut at = 0;
+    while at < N {
+        places[list[at] as usize] = Some(at as u8);
+        at += 1;
+    }
+    places
+}
+
+static PLACES: [Option<u8>; Signal::COUNT] = places(COUNTS);
+static PLACES_BY_PRIORITY: [Option<u8>; Signal::COUNT] = places(COUNTS_BY_PRIORITY);
 
 /// What a step between two samples shows.
 pub(crate) enum Sample {
@@ -64,6 +85,26 @@ pub(crate) enum Sample {
 }
 
 impl Quantity {
+    /// How many there are.
+    pub(crate) const KINDS: usize = FIRST_BY_PRIORITY + PRIORITIES * COUNTS_BY_PRIORITY.len();
+
+    /// Its position in [`Quantity::all`]; `None` of a signal that is not followed.
+    pub(crate) fn place(self) -> Option<usize> {
+        let priority = |priority: u8| (usize::from(priority) < PRIORITIES).then_some(usize::from(priority));
+        match self {
+            Self::WireRx => Some(0),
+            Self::WireTx => Some(1),
+            Self::Count(signal, None) => Some(2 + usize::from(PLACES[signal as usize]?)),
+            Self::PauseRx(p) => Some(FIRST_PAUSE + 2 * priority(p)?),
+            Self::PauseTx(p) => Some(FIRST_PAUSE + 2 * priority(p)? + 1),
+            Self::Count(signal, Some(Index::Priority(p))) => {
+                let signal = usize::from(PLACES_BY_PRIORITY[signal as usize]?);
+                Some(FIRST_BY_PRIORITY + PRIORITIES * signal + priority(p)?)
+            }
+            Self::Count(_, Some(_)) => None,
+        }
+    }
+
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let counts = COUNTS.into_iter().map(|signal| Self::Count(signal, None));
         let pauses = (0..8).flat_map(|p| [Self::PauseRx(p), Self::PauseTx(p)]);
@@ -135,5 +176,27 @@ impl Quantity {
             _ => return Sample::None,
         };
         ratio.map_or(Sample::Implausible, Sample::Ratio)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_at_its_place() {
+        let places: Vec<_> = Quantity::all().map(Quantity::place).collect();
+        let right: Vec<_> = (0..Quantity::KINDS).map(Some).collect();
+        assert_eq!(places, right);
+    }
+
+    #[test]
+    fn what_is_not_followed_has_no_place() {
+        let ce = |index| Quantity::Count(Signal::EcnRxCe, index).place();
+        assert_eq!(ce(Some(Index::Priority(3))), None);
+        assert_eq!(ce(Some(Index::TrafficClass(3))), None);
+        assert_eq!(Quantity::Count(Signal::LinkUp, None).place(), None);
+        assert_eq!(Quantity::xoff(Direction::Rx, 8).place(), None);
+        assert_eq!(Quantity::pause(Direction::Tx, 8).place(), None);
     }
 }

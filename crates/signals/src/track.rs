@@ -16,6 +16,9 @@ pub(crate) struct Track {
     pub(crate) refresh: u64,
     columns: Box<[Column]>,
     raw: Box<[u64]>,
+    /// What each column is worth now: a counter's total, or what a gauge reads; [`ABSENT`] where nobody can tell. Apart
+    /// from all else, since it is read far more often: by every rate, ratio and scrape.
+    values: Box<[u64]>,
     stillness: Stillness,
     /// Columns that count packets, and whether they do without the firmware.
     packets: Box<[(usize, bool)]>,
@@ -56,7 +59,7 @@ impl Track {
             .columns
             .iter()
             .find_map(|column| column.meaning.map(|meaning| refresh_of(&meaning)));
-        let raw = vec![ABSENT; schema.columns.len()].into();
+        let absent = vec![ABSENT; schema.columns.len()];
         let stillness = Stillness::of(&schema);
         let packets = schema.columns.iter().enumerate().filter_map(|(at, column)| {
             let entry = column.meaning?.entry;
@@ -70,7 +73,8 @@ impl Track {
             fresh: true,
             refresh: refresh.unwrap_or(0),
             columns,
-            raw,
+            raw: absent.clone().into(),
+            values: absent.into(),
             stillness,
             packets,
         }
@@ -106,11 +110,17 @@ impl Track {
             .zip(values)
             .any(|(column, value)| column.has_fallen(*value));
         let mut resets = 0;
-        for (column, value) in self.columns.iter_mut().zip(&mut self.raw) {
-            if column.width.all_ones_is_missing && *value == column.width.max() {
-                *value = ABSENT;
+        let rows = self.raw.iter_mut().zip(&mut self.values);
+        for (at, (column, (read, value))) in self.columns.iter_mut().zip(rows).enumerate() {
+            if column.width.all_ones_is_missing && *read == column.width.max() {
+                *read = ABSENT;
             }
-            resets += u64::from(column.take(*value, now, began_anew));
+            resets += u64::from(column.take(*read, now, began_anew));
+            *value = if self.stillness.hides(at) {
+                ABSENT
+            } else {
+                column.value(*read)
+            };
         }
         resets
     }
@@ -127,16 +137,12 @@ impl Track {
 
     /// The value of a column now: a counter's total, or what a gauge reads.
     pub(crate) fn value(&self, column: usize) -> Option<u64> {
-        let read = *self.raw.get(column)?;
-        self.columns[column]
-            .value(read)
-            .filter(|_| !self.stillness.hides(column))
+        self.values.get(column).copied().filter(|value| *value != ABSENT)
     }
 
-    /// The values of all columns now.
-    pub(crate) fn values(&self) -> impl Iterator<Item = Option<u64>> {
-        let columns = self.columns.iter().zip(&self.raw).enumerate();
-        columns.map(|(at, (column, read))| column.value(*read).filter(|_| !self.stillness.hides(at)))
+    /// The values of all columns now, [`ABSENT`] where there is none.
+    pub(crate) fn values(&self) -> &[u64] {
+        &self.values
     }
 
     /// Counters that stand at the end of their width and count no more.
@@ -186,9 +192,14 @@ impl Column {
 
     /// What it is worth, of which `read` was read. One that stands at its end has stopped counting, and nobody knows what it
     /// missed.
-    fn value(&self, read: u64) -> Option<u64> {
-        let is_there = read != ABSENT && !self.is_full(read);
-        is_there.then_some(if self.counts { self.total } else { read })
+    fn value(&self, read: u64) -> u64 {
+        if read == ABSENT || self.is_full(read) {
+            ABSENT
+        } else if self.counts {
+            self.total
+        } else {
+            read
+        }
     }
 
     fn is_full(&self, read: u64) -> bool {
