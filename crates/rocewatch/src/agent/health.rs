@@ -25,7 +25,24 @@ pub(crate) struct Health {
     reopen: AtomicBool,
 }
 
-/// Reads by duration at one moment: the lane goes on counting, but the lines of a histogram have to agree.
+/// A source's figures at one moment: the lane goes on counting, but what is told together has to agree.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Figures {
+    /// Rows read.
+    pub(crate) samples: u64,
+    /// As [`Health::late`].
+    pub(crate) late: u64,
+    /// As [`Health::failed`].
+    pub(crate) failed: u64,
+    /// As [`Health::interval`].
+    pub(crate) interval: u64,
+    /// Reads by duration.
+    pub(crate) read_times: ReadTimes,
+    /// Rows that the ring holds; `None` while nothing is read.
+    pub(crate) ring_rows: Option<u64>,
+}
+
+/// Reads by duration.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReadTimes {
     counts: [u64; READ_TIME_BOUNDS.len() + 1],
@@ -61,8 +78,19 @@ impl Health {
         self.read_time_sum.fetch_add(took, Relaxed);
     }
 
-    /// The durations counted so far.
-    pub(super) fn read_times(&self) -> ReadTimes {
+    /// The figures now, of a source whose ring holds so many rows.
+    pub(super) fn figures(&self, ring_rows: u64) -> Figures {
+        Figures {
+            samples: self.samples.load(Relaxed),
+            late: self.late.load(Relaxed),
+            failed: self.failed.load(Relaxed),
+            interval: self.interval.load(Relaxed),
+            read_times: self.read_times(),
+            ring_rows: Some(ring_rows),
+        }
+    }
+
+    fn read_times(&self) -> ReadTimes {
         ReadTimes {
             counts: self.read_times.each_ref().map(|count| count.load(Relaxed)),
             sum: self.read_time_sum.load(Relaxed),

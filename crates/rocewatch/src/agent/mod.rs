@@ -26,7 +26,7 @@ mod world;
 pub(crate) use archivist::{Archivist, Describe, News};
 pub(crate) use events::{Change, EventLog};
 pub(crate) use examiner::{Findings, facts, looks};
-pub(crate) use health::{Health, READ_TIME_BOUNDS, ReadTimes};
+pub(crate) use health::{Figures, Health, READ_TIME_BOUNDS, ReadTimes};
 pub(crate) use port::PortView;
 pub(crate) use source::{SourceState, SourceView};
 pub(crate) use world::World;

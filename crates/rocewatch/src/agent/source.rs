@@ -1,13 +1,12 @@
 //! One source of a port as the world sees it: its state, its track, and what is wrong with it.
 
-use super::{Health, JobId, ReadTimes, archivist};
+use super::{Figures, Health, JobId, archivist};
 use crate::clock::Clock;
 use model::{Port, Schema, SourceKind, Why};
 use ring::{Cursor, Row};
 use signals::PortSignals;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// A read under way for longer than this is a stall. Firmware answers within milliseconds, and a stall has to be
@@ -23,10 +22,9 @@ pub(crate) struct SourceView {
     job: Arc<JobId>,
     /// How it is.
     pub(crate) state: SourceState,
-    /// Its live figures.
-    pub(crate) health: Arc<Health>,
-    /// How long its reads took, as of the last update of the world.
-    pub(crate) read_times: ReadTimes,
+    health: Arc<Health>,
+    /// What it costs and how it keeps its cadence, as of the last update of the world.
+    pub(crate) figures: Figures,
     /// Failed reads and openings by reason.
     pub(crate) errors: BTreeMap<&'static str, u64>,
     /// Why the last read gave nothing; `None` while reads succeed.
@@ -110,18 +108,12 @@ impl SourceView {
         })
     }
 
-    /// Rows that its ring holds.
-    pub(crate) fn ring_rows(&self) -> Option<u64> {
-        let reader = self.track.as_ref()?.cursor.reader();
-        Some(reader.pushed().min(reader.capacity() as u64))
-    }
-
     pub(super) fn new(job: Arc<JobId>, health: Arc<Health>) -> Self {
         Self {
             job,
             state: SourceState::Opening,
             health,
-            read_times: ReadTimes::default(),
+            figures: Figures::default(),
             errors: BTreeMap::new(),
             failing: None,
             stalled: false,
@@ -170,6 +162,7 @@ impl SourceView {
         }
         if self.track.take().is_some() {
             signals.close(self.job.source);
+            self.figures.ring_rows = None;
         }
         self.state = state;
         self.fresh = false;
@@ -205,7 +198,7 @@ impl SourceView {
     pub(super) fn interval(&self) -> u64 {
         match self.state {
             SourceState::Opening => 0,
-            SourceState::Active => self.health.interval.load(Relaxed),
+            SourceState::Active => self.figures.interval,
             SourceState::NotApplicable(_) | SourceState::Failed(_) => u64::MAX,
         }
     }
@@ -284,16 +277,20 @@ impl SourceView {
         self.full = full;
     }
 
-    /// Takes over how long reads took.
-    pub(super) fn look_at_read_times(&mut self) {
-        self.read_times = self.health.read_times();
+    /// Takes over what its lane has counted, while there is a track.
+    pub(super) fn take_figures(&mut self) {
+        if let Some(track) = &self.track {
+            let reader = track.cursor.reader();
+            let rows = reader.pushed().min(reader.capacity() as u64);
+            self.figures = self.health.figures(rows);
+        }
     }
 
     /// True if the answer changed.
     pub(super) fn watch_freshness(&mut self, clock: Clock, now: u64) -> bool {
         let Some(track) = &self.track else { return false };
-        let limit = clock.real(STALE).max(3 * self.health.interval.load(Relaxed));
-        let read = self.health.samples.load(Relaxed) > 0;
+        let limit = clock.real(STALE).max(3 * self.figures.interval);
+        let read = self.figures.samples > 0;
         let fresh = read && now.saturating_sub(track.last) <= limit;
         std::mem::replace(&mut self.fresh, fresh) != fresh
     }

@@ -275,9 +275,9 @@ impl World {
         self.generation += u64::from(more || other);
         for view in self.ports.values_mut() {
             for (kind, source) in &mut view.sources {
+                source.take_figures();
                 if source.take_news() {
                     source.watch_values(&view.signals);
-                    source.look_at_read_times();
                 }
                 if source.watch_freshness(self.clock, now) {
                     view.signals.set_fresh(*kind, source.fresh);

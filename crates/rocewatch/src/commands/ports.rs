@@ -10,7 +10,6 @@ use crate::who;
 use model::{GidType, Host, PortState};
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// How the kernel prints the first part of an IPv4 address in a GID.
@@ -175,7 +174,7 @@ fn remark(source: &SourceView) -> String {
     if source.frozen {
         return "its firmware has stopped counting: the values stand still while traffic passes".to_owned();
     }
-    match (source.schema(), source.health.interval.load(Relaxed)) {
+    match (source.schema(), source.figures.interval) {
         (Some(schema), interval) if interval > 0 => {
             // Rounded to what a person reads; the exact interval is a metric.
             let interval = Duration::from_millis(interval.div_ceil(1_000_000));

@@ -11,7 +11,6 @@ use super::refusal::Refusal;
 use crate::agent::{News, PortView, SourceView, World};
 use crate::clock::Clock;
 use serde::Serialize;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// An answer as JSON.
 pub(super) fn json(answer: &impl Serialize) -> Result<Vec<u8>, Refusal> {
@@ -250,11 +249,11 @@ impl Source {
             frozen: view.frozen,
             full: view.full.clone(),
             columns: view.schema().map(|schema| schema.columns.len()),
-            interval_seconds: view.health.interval.load(Relaxed) as f64 / 1e9,
-            samples: view.health.samples.load(Relaxed),
-            samples_late: view.health.late.load(Relaxed),
-            samples_failed: view.health.failed.load(Relaxed),
-            ring_rows: view.ring_rows(),
+            interval_seconds: view.figures.interval as f64 / 1e9,
+            samples: view.figures.samples,
+            samples_late: view.figures.late,
+            samples_failed: view.figures.failed,
+            ring_rows: view.figures.ring_rows,
         }
     }
 }
