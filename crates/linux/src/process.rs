@@ -1,4 +1,4 @@
-//! What the kernel accounts to this process: a read and four calls, since a scrape pays for it each time. Reading
+//! What the kernel accounts to this process: a read and three calls, since a scrape pays for it each time. Reading
 //! `/proc/PID/stat`, which has it all, makes the kernel gather and write 52 numbers.
 
 use rustix::fd::OwnedFd;
@@ -19,6 +19,7 @@ pub struct Process {
     threads: OwnedFd,
     /// The folder of its descriptors.
     descriptors: OwnedFd,
+    most_open_files: Option<u64>,
 }
 
 /// The figures now.
@@ -34,7 +35,7 @@ pub struct Usage {
     pub resident_bytes: u64,
     /// Open descriptors; `None` if they cannot be counted.
     pub open_files: Option<u64>,
-    /// How many there may be; `None` if there is no limit.
+    /// How many there might be at the start; `None` if there was no limit. Only prlimit(2) from outside changes it later.
     pub most_open_files: Option<u64>,
 }
 
@@ -48,6 +49,7 @@ impl Process {
             statm: open("/proc/self/statm", OFlags::empty())?,
             threads: open("/proc/self/task", OFlags::DIRECTORY)?,
             descriptors: open("/proc/self/fd", OFlags::DIRECTORY)?,
+            most_open_files: getrlimit(Resource::Nofile).current,
         })
     }
 
@@ -64,7 +66,7 @@ impl Process {
             virtual_bytes: size * page,
             resident_bytes: resident * page,
             open_files: open_files(&self.descriptors),
-            most_open_files: getrlimit(Resource::Nofile).current,
+            most_open_files: self.most_open_files,
         })
     }
 }

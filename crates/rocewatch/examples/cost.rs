@@ -16,6 +16,9 @@ mod clock;
 #[path = "../src/config/mod.rs"]
 mod config;
 #[allow(dead_code)]
+#[path = "../src/metrics/counted.rs"]
+mod counted;
+#[allow(dead_code)]
 #[path = "../src/event.rs"]
 mod event;
 // The same.
@@ -174,7 +177,7 @@ fn encodes(host: linux::Kernel, times: u64) -> Result<(), Box<dyn std::error::Er
     // For the deriver to take in the rows.
     std::thread::sleep(Duration::from_secs(1));
     let world = agent.world();
-    let layout = Layout::of(&world, &config.metrics, 0.0);
+    let mut layout = Layout::of(&world, &config.metrics, 0.0);
     let mut page = Vec::new();
     for _ in 0..times {
         page.clear();

@@ -111,10 +111,10 @@ async fn serve(daemon: Daemon) -> Result<(), Failure> {
     let limits = config.http.clone();
     let exposition = Exposition::new(config.metrics.clone(), started, archivist.clone());
     if let Some(web) = &web {
-        exposition.own().show(web.collectors());
+        exposition.own().show(web.shown());
     }
     if let Some(push) = &push {
-        exposition.own().show(push.collectors());
+        exposition.own().show(push.shown());
     }
     let app = Arc::new(App {
         agent: Arc::new(agent),

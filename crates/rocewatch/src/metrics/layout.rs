@@ -1,11 +1,11 @@
 //! Which series there are: laid out anew whenever ports, sources or their counters change.
 
 use super::naming;
-use super::series::{Cell, Counts, Now, Place, PortValue, SourceValue};
+use super::series::{Cell, Counts, Gathered, Now, Place, PortValue, SourceValue};
 use super::text::{self, Format, Headers};
 use crate::agent::{PortView, READ_TIME_BOUNDS, SourceState, World};
 use crate::config::Metrics;
-use catalog::{Direction, Family, FamilyKind, Index, Origin, Signal, Status};
+use catalog::{Direction, Family, Index, Origin, Signal, Status};
 use model::{Column, SourceKind};
 use signals::Histogram;
 use std::ops::Range;
@@ -17,6 +17,7 @@ pub(super) struct Layout {
     /// The prefixes of all series, one behind the other.
     prefixes: String,
     counts: Counts,
+    gathered: Gathered,
 }
 
 struct Block {
@@ -42,6 +43,7 @@ impl Layout {
                 shown: 0,
                 left_out: 0,
             },
+            gathered: Gathered::default(),
         }
     }
 
@@ -81,8 +83,8 @@ impl Layout {
 
     /// Writes the values as they are now. A value that is absent leaves its series out; a family without a series
     /// leaves its header out.
-    pub(super) fn encode(&self, world: &World, format: Format, out: &mut Vec<u8>) {
-        let now = Now::of(world, self.counts);
+    pub(super) fn encode(&mut self, world: &World, format: Format, out: &mut Vec<u8>) {
+        let now = Now::of(world, self.counts, &mut self.gathered);
         for block in &self.families {
             let mut header = Some(block.headers.of_format(format));
             for series in &block.series {
@@ -408,12 +410,7 @@ impl Builder<'_> {
     }
 
     fn add(&mut self, place: Place) {
-        let suffix = if self.family.kind == FamilyKind::Counter {
-            "_total"
-        } else {
-            ""
-        };
-        self.add_named(suffix, place);
+        self.add_named(text::suffix(self.family.kind), place);
     }
 
     fn add_named(&mut self, suffix: &str, place: Place) {

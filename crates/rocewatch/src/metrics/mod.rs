@@ -4,6 +4,7 @@
 //! name and labels written in advance, and an exposition is a walk along it that copies prefixes and prints numbers.
 //! It is made at most once for each change of the values, when the first scraper asks, and shared by all.
 
+mod counted;
 mod gzip;
 mod layout;
 pub(crate) mod naming;
@@ -12,10 +13,11 @@ mod own;
 mod series;
 mod text;
 
+pub(crate) use counted::{Counted, Shown};
 pub(crate) use layout::is_exposed;
 pub(crate) use naming::{raw_labels, raw_sources};
 pub(crate) use number::Number;
-pub(crate) use own::{counters, float_gauges, gauges};
+pub(crate) use own::CountedPath;
 pub(crate) use text::{Encoding, Format, family_header, prefix};
 
 use crate::agent::{Agent, Archivist};

@@ -101,26 +101,30 @@ fn whole(value: f64) -> Option<u64> {
 
 fn write_scaled(value: u64, scale: Scale, out: &mut impl Out) {
     let mut digits = itoa::Buffer::new();
-    match (value.checked_mul(scale.multiply.into()), scale.decimals) {
-        // Nearly all: dividing 128 bits takes several times as long as all the rest.
-        (Some(value), 0) => out.push_str(digits.format(value)),
-        _ => write_decimal(
-            u128::from(value) * u128::from(scale.multiply),
-            scale.decimals,
-            out,
-        ),
+    let unit = || 10u64.pow(scale.decimals.into());
+    match value.checked_mul(scale.multiply.into()) {
+        Some(value) if scale.decimals == 0 => out.push_str(digits.format(value)),
+        Some(value) => {
+            let unit = unit();
+            out.push_str(digits.format(value / unit));
+            write_fraction(value % unit, scale.decimals, out);
+        }
+        // To divide 128 bits takes several times as long as all the rest, and nearly no value needs them.
+        None => {
+            let (value, unit) = (u128::from(value) * u128::from(scale.multiply), u128::from(unit()));
+            out.push_str(digits.format(value / unit));
+            write_fraction(value % unit, scale.decimals, out);
+        }
     }
 }
 
-fn write_decimal(value: u128, decimals: u8, out: &mut impl Out) {
+/// What stands behind the point, if anything does.
+fn write_fraction(fraction: impl itoa::Integer, decimals: u8, out: &mut impl Out) {
     let mut digits = itoa::Buffer::new();
-    let unit = 10u128.pow(u32::from(decimals));
-    out.push_str(digits.format(value / unit));
-    let fraction = value % unit;
-    if fraction == 0 {
+    let text = digits.format(fraction);
+    if text == "0" {
         return;
     }
-    let text = digits.format(fraction);
     out.push_str(".");
     for _ in text.len()..usize::from(decimals) {
         out.push_str("0");

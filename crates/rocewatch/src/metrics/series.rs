@@ -1,11 +1,10 @@
 //! What a series shows, and its value now.
 
 use super::number::Number;
-use crate::agent::{PortView, READ_TIME_BOUNDS, ReadTimes, SourceView, World};
+use crate::agent::{Figures, PortView, READ_TIME_BOUNDS, ReadTimes, World};
 use catalog::{Direction, Scale};
 use model::{ABSENT, SourceKind};
 use signals::Histogram;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Where the value of a series comes from. Narrow, since a scrape walks along all of them.
 #[derive(Clone, Copy, Debug)]
@@ -14,13 +13,13 @@ pub(super) enum Place {
     One,
     /// When the agent started.
     Started,
-    /// A signal of one column: its position in [`Now`].
+    /// A signal of one column: its position in [`Gathered`].
     Column(u32, Scale),
     /// A signal of several columns: the port, and the slot in its signals.
     Sum(u32, u32),
     /// Something of a port.
     Port(u32, PortValue),
-    /// Something of the source at this position of [`Now`].
+    /// Something of the source at this position of [`Gathered`].
     Source(u32, SourceValue),
     /// How often the events of a tally have opened.
     EventsOpened(u32),
@@ -33,14 +32,53 @@ pub(super) enum Place {
     SeriesLeftOut,
 }
 
-/// What the world holds now, in the order in which it lies in memory. A scrape finds the caches cold: whoever asks for one
-/// series after the other, which are ordered by family, waits for memory at each.
+/// What the world holds now.
 pub(super) struct Now<'a> {
     world: &'a World,
     ports: Vec<&'a PortView>,
-    sources: Vec<(&'a PortView, SourceKind, &'a SourceView)>,
-    columns: Vec<Option<u64>>,
+    gathered: &'a Gathered,
     layout: Counts,
+}
+
+/// What there is most of, gathered in the order in which it lies in memory. A scrape finds the caches cold: whoever asks for
+/// one series after the other, which are ordered by family, waits for memory at each. Kept from scrape to scrape, since
+/// memory that was just used is in the caches.
+#[derive(Default)]
+pub(super) struct Gathered {
+    sources: Vec<Source>,
+    columns: Vec<u64>,
+}
+
+/// A source of a port.
+struct Source {
+    /// The port's position.
+    port: u32,
+    kind: SourceKind,
+    figures: Figures,
+    stalled: bool,
+    frozen: bool,
+    full: usize,
+}
+
+impl Gathered {
+    fn fill(&mut self, ports: &[&PortView]) {
+        self.sources.clear();
+        self.columns.clear();
+        for (port, view) in (0..).zip(ports) {
+            for (kind, source) in &view.sources {
+                self.sources.push(Source {
+                    port,
+                    kind: *kind,
+                    // Of one that is not read nothing of them is shown.
+                    figures: source.schema().map_or_else(Figures::default, |_| source.figures),
+                    stalled: source.stalled,
+                    frozen: source.frozen,
+                    full: source.full.len(),
+                });
+                self.columns.extend(view.signals.columns(*kind));
+            }
+        }
+    }
 }
 
 /// What a layout tells of itself.
@@ -55,24 +93,14 @@ pub(super) struct Counts {
 }
 
 impl<'a> Now<'a> {
-    pub(super) fn of(world: &'a World, layout: Counts) -> Self {
+    /// Fills `gathered` anew.
+    pub(super) fn of(world: &'a World, layout: Counts, gathered: &'a mut Gathered) -> Self {
         let ports: Vec<_> = world.ports().collect();
-        let sources_of = |view: &&'a PortView| {
-            let view = *view;
-            view.sources
-                .iter()
-                .map(move |(kind, source)| (view, *kind, source))
-        };
-        let sources: Vec<_> = ports.iter().flat_map(sources_of).collect();
-        let columns = sources
-            .iter()
-            .flat_map(|(view, kind, _)| view.signals.columns(*kind));
-        let columns = columns.collect();
+        gathered.fill(&ports);
         Self {
             world,
             ports,
-            sources,
-            columns,
+            gathered,
             layout,
         }
     }
@@ -83,18 +111,25 @@ impl<'a> Now<'a> {
         Some(match place {
             Place::One => Number::count(1),
             Place::Started => Number::Float(self.layout.started),
-            Place::Column(at, scale) => Number::Scaled((*self.columns.get(at as usize)?)?, scale),
+            Place::Column(at, scale) => {
+                let value = *self.gathered.columns.get(at as usize)?;
+                return (value != ABSENT).then_some(Number::Scaled(value, scale));
+            }
             Place::Sum(port, slot) => {
                 let signals = &self.ports.get(port as usize)?.signals;
                 let scale = signals.slots().get(slot as usize)?.scale;
                 Number::Scaled(signals.value(slot as usize)?, scale)
             }
             Place::Port(at, value) => return value.of(self.ports.get(at as usize)?),
-            Place::Source(at, value) => return value.of(*self.sources.get(at as usize)?),
+            Place::Source(at, value) => {
+                let source = self.gathered.sources.get(at as usize)?;
+                return value.of(source, self.ports.get(source.port as usize)?);
+            }
             Place::EventsOpened(at) => Number::count(tally(at)?.opened),
             Place::EventOpen(at) => Number::count(tally(at)?.open.into()),
             Place::RingRows => {
-                let rows = self.sources.iter().filter_map(|(.., source)| source.ring_rows());
+                let sources = self.gathered.sources.iter();
+                let rows = sources.filter_map(|source| source.figures.ring_rows);
                 Number::count(rows.sum())
             }
             Place::SeriesShown => Number::count(self.layout.shown.into()),
@@ -190,25 +225,26 @@ fn histogram(histogram: &Histogram, cell: Cell) -> Number {
 }
 
 impl SourceValue {
-    fn of(self, (view, kind, source): (&PortView, SourceKind, &SourceView)) -> Option<Number> {
-        let health = &source.health;
+    fn of(self, source: &Source, port: &PortView) -> Option<Number> {
+        let figures = &source.figures;
+        let view = || port.sources.get(&source.kind);
         Some(match self {
             Self::Raw(column) => {
-                let value = *view.signals.raw(kind)?.1.get(column as usize)?;
-                let shown = source.fresh && !source.frozen && value != ABSENT;
+                let value = *port.signals.raw(source.kind)?.1.get(column as usize)?;
+                let shown = view()?.fresh && !source.frozen && value != ABSENT;
                 return shown.then(|| Number::count(value));
             }
             Self::Stalled => Number::count(source.stalled.into()),
             Self::Frozen => Number::count(source.frozen.into()),
-            Self::Full => Number::count(source.full.len() as u64),
-            Self::Interval => match health.interval.load(Relaxed) {
+            Self::Full => Number::count(source.full as u64),
+            Self::Interval => match figures.interval {
                 0 => return None,
                 nanos => Number::nanoseconds(nanos),
             },
-            Self::Samples => Number::count(health.samples.load(Relaxed)),
-            Self::Missed => Number::count(health.late.load(Relaxed) + health.failed.load(Relaxed)),
-            Self::Errors(at) => Number::count(*source.errors.values().nth(at as usize)?),
-            Self::ReadTime(cell) => read_time(&source.read_times, cell),
+            Self::Samples => Number::count(figures.samples),
+            Self::Missed => Number::count(figures.late + figures.failed),
+            Self::Errors(at) => Number::count(*view()?.errors.values().nth(at as usize)?),
+            Self::ReadTime(cell) => read_time(&figures.read_times, cell),
         })
     }
 }

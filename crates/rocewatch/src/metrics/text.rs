@@ -90,9 +90,20 @@ pub(super) struct Headers {
 
 impl Headers {
     pub(super) fn of(family: &Family) -> Self {
+        let name = format!("{PREFIX}{}", family.name);
+        Self::new(&name, family.kind, family.unit, family.help)
+    }
+
+    /// As [`header`].
+    pub(super) fn new(name: &str, kind: FamilyKind, unit: &str, help: &str) -> Self {
+        let of_format = |format| {
+            let mut out = String::new();
+            header(format, name, kind, unit, help, &mut out);
+            out
+        };
         Self {
-            text: family_header(Format::Text, family),
-            open_metrics: family_header(Format::OpenMetrics, family),
+            text: of_format(Format::Text),
+            open_metrics: of_format(Format::OpenMetrics),
         }
     }
 
@@ -106,19 +117,24 @@ impl Headers {
 
 /// `# HELP`, `# TYPE` and `# UNIT` of a family; `name` is whole but for a counter's `_total`.
 pub(super) fn header(format: Format, name: &str, kind: FamilyKind, unit: &str, help: &str, out: &mut String) {
-    let (kind, total) = match kind {
-        FamilyKind::Counter => ("counter", "_total"),
-        FamilyKind::Gauge => ("gauge", ""),
-        FamilyKind::Histogram => ("histogram", ""),
-    };
     // OpenMetrics names the family without the suffix that its samples have.
-    let suffix = if format == Format::Text { total } else { "" };
+    let suffix = if format == Format::Text { suffix(kind) } else { "" };
+    let kind = match kind {
+        FamilyKind::Counter => "counter",
+        FamilyKind::Gauge => "gauge",
+        FamilyKind::Histogram => "histogram",
+    };
     out.extend(["# HELP ", name, suffix, " "]);
     escape(help, format == Format::OpenMetrics, out);
     out.extend(["\n# TYPE ", name, suffix, " ", kind, "\n"]);
     if format == Format::OpenMetrics && !unit.is_empty() {
         out.extend(["# UNIT ", name, " ", unit, "\n"]);
     }
+}
+
+/// What a name has behind it where it stands before a value, but in a histogram.
+pub(super) fn suffix(kind: FamilyKind) -> &'static str {
+    if kind == FamilyKind::Counter { "_total" } else { "" }
 }
 
 /// A series' name and labels, up to the value.

@@ -1,34 +1,33 @@
 //! What is told of sending.
 
 use super::spool::{Record, Waiting};
-use crate::metrics;
-use prometheus::core::Collector;
-use prometheus::{GaugeVec, IntCounterVec, IntGaugeVec};
+use crate::metrics::{Counted, Shown};
+use prometheus::{Gauge, IntCounter, IntGauge};
 
 /// The metrics of all receivers.
 #[derive(Clone)]
 pub(super) struct Families {
-    sent: IntCounterVec,
-    dropped: IntCounterVec,
-    failures: IntCounterVec,
-    waiting: IntGaugeVec,
-    waiting_bytes: IntGaugeVec,
-    newest: GaugeVec,
+    sent: Counted<IntCounter>,
+    dropped: Counted<IntCounter>,
+    failures: Counted<IntCounter>,
+    waiting: Counted<IntGauge>,
+    waiting_bytes: Counted<IntGauge>,
+    newest: Counted<Gauge>,
 }
 
 impl Families {
     pub(super) fn new() -> Self {
         Self {
-            sent: metrics::counters("push_sent"),
-            dropped: metrics::counters("push_dropped"),
-            failures: metrics::counters("push_failures"),
-            waiting: metrics::gauges("push_waiting"),
-            waiting_bytes: metrics::gauges("push_waiting_bytes"),
-            newest: metrics::float_gauges("push_newest_sent_seconds"),
+            sent: Counted::new("push_sent"),
+            dropped: Counted::new("push_dropped"),
+            failures: Counted::new("push_failures"),
+            waiting: Counted::new("push_waiting"),
+            waiting_bytes: Counted::new("push_waiting_bytes"),
+            newest: Counted::new("push_newest_sent_seconds"),
         }
     }
 
-    pub(super) fn collectors(&self) -> Vec<Box<dyn Collector>> {
+    pub(super) fn shown(&self) -> Vec<Box<dyn Shown>> {
         vec![
             Box::new(self.sent.clone()),
             Box::new(self.dropped.clone()),
@@ -57,8 +56,8 @@ impl Counters {
             receiver,
         };
         let labels = counters.labels();
-        counters.families.sent.with_label_values(&labels);
-        counters.families.failures.with_label_values(&labels);
+        counters.families.sent.with(&labels);
+        counters.families.failures.with(&labels);
         for reason in ["full", "refused", "damaged"] {
             counters.dropped(reason, 0);
         }
@@ -73,28 +72,23 @@ impl Counters {
 
     pub(super) fn sent(&self, record: &Record) {
         let labels = self.labels();
-        self.families.sent.with_label_values(&labels).inc_by(record.units);
-        self.families
-            .newest
-            .with_label_values(&labels)
-            .set(record.time as f64 / 1e3);
+        self.families.sent.with(&labels).inc_by(record.units);
+        self.families.newest.with(&labels).set(record.time as f64 / 1e3);
     }
 
     pub(super) fn dropped(&self, reason: &str, units: u64) {
         let labels = [self.to, self.receiver.as_str(), reason];
-        self.families.dropped.with_label_values(&labels).inc_by(units);
+        self.families.dropped.with(&labels).inc_by(units);
     }
 
     pub(super) fn failed(&self) {
-        self.families.failures.with_label_values(&self.labels()).inc();
+        self.families.failures.with(&self.labels()).inc();
     }
 
     pub(super) fn waiting(&self, waiting: Waiting) {
         let labels = self.labels();
-        let set = |gauge: &IntGaugeVec, value: u64| {
-            gauge
-                .with_label_values(&labels)
-                .set(i64::try_from(value).unwrap_or(i64::MAX));
+        let set = |gauge: &Counted<IntGauge>, value: u64| {
+            gauge.with(&labels).set(i64::try_from(value).unwrap_or(i64::MAX));
         };
         set(&self.families.waiting, waiting.units);
         set(&self.families.waiting_bytes, waiting.bytes);

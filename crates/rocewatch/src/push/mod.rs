@@ -23,14 +23,13 @@ use crate::config::{Config, Notify, RemoteWrite, Url};
 use crate::failure::Failure;
 use crate::files;
 use crate::http::App;
-use crate::metrics::{Encoding, Format};
+use crate::metrics::{Encoding, Format, Shown};
 use client::Client;
 use counters::{Counters, Families};
 use courier::{Courier, Mail};
 use herald::{Herald, Listener};
 use ledger::Ledger;
 use notify::{Alerts, Teller, Webhook};
-use prometheus::core::Collector;
 use remote_write::{Encoder, Writes};
 use spool::Spool;
 use std::hash::{Hash as _, Hasher as _};
@@ -123,8 +122,8 @@ impl Push {
     }
 
     /// Its metrics.
-    pub(crate) fn collectors(&self) -> Vec<Box<dyn Collector>> {
-        self.families.collectors()
+    pub(crate) fn shown(&self) -> Vec<Box<dyn Shown>> {
+        self.families.shown()
     }
 
     /// Begins to send.

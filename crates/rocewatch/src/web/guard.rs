@@ -1,6 +1,8 @@
 //! What stands before every answer: the rate limit, the headers, the password. The order is exporter-toolkit's.
 
 use super::{Credentials, Web};
+use crate::http::App;
+use crate::metrics::CountedPath;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -8,15 +10,21 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use std::sync::Arc;
 
-/// Lets a request through to its answer, or gives the reason why not.
-pub(crate) async fn guard(State(web): State<Arc<Web>>, request: Request, next: Next) -> Response {
+/// Lets a request through to its answer, which counts it, or counts it and gives the reason why not.
+pub(crate) async fn guard(
+    State((app, web)): State<(Arc<App>, Arc<Web>)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let path = CountedPath::of(request.uri().path());
+    let refuse = |response: Response| {
+        app.exposition.own().count_request(path, response.status());
+        response
+    };
     let settings = web.settings().await;
     if !settings.is_within_rate(web.now()) {
-        return (
-            StatusCode::TOO_MANY_REQUESTS,
-            "too many requests (rate_limit of the web configuration)\n",
-        )
-            .into_response();
+        let why = "too many requests (rate_limit of the web configuration)\n";
+        return refuse((StatusCode::TOO_MANY_REQUESTS, why).into_response());
     }
     let given = request
         .headers()
@@ -25,7 +33,7 @@ pub(crate) async fn guard(State(web): State<Arc<Web>>, request: Request, next: N
     let mut response = if web.admits(&settings, given).await {
         next.run(request).await
     } else {
-        unauthorized()
+        refuse(unauthorized())
     };
     for (name, value) in settings.headers() {
         response.headers_mut().insert(name, value.clone());

@@ -23,10 +23,9 @@ pub(crate) use settings::check;
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::files;
-use crate::metrics;
+use crate::metrics::{Counted, Shown};
 use passwords::{Credentials, Passwords};
-use prometheus::IntCounterVec;
-use prometheus::core::Collector;
+use prometheus::IntCounter;
 use settings::{Settings, Stamps};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,8 +42,8 @@ pub(crate) struct Web {
     /// What the files looked like when they were last read, whatever came of it.
     seen: Arc<tokio::sync::Mutex<Stamps>>,
     passwords: Arc<Passwords>,
-    reloads: IntCounterVec,
-    refused: IntCounterVec,
+    reloads: Counted<IntCounter>,
+    refused: Counted<IntCounter>,
 }
 
 impl Web {
@@ -64,13 +63,13 @@ impl Web {
             current: Mutex::new(Arc::new(settings)),
             seen: Arc::new(tokio::sync::Mutex::new(seen)),
             passwords: Arc::new(passwords),
-            reloads: metrics::counters("web_config_reloads"),
-            refused: metrics::counters("tls_refused"),
+            reloads: Counted::new("web_config_reloads"),
+            refused: Counted::new("tls_refused"),
         })
     }
 
     /// Its metrics.
-    pub(crate) fn collectors(&self) -> Vec<Box<dyn Collector>> {
+    pub(crate) fn shown(&self) -> Vec<Box<dyn Shown>> {
         vec![Box::new(self.reloads.clone()), Box::new(self.refused.clone())]
     }
 
@@ -127,7 +126,7 @@ impl Web {
                 self.file.display()
             ),
         }
-        self.reloads.with_label_values(&[result]).inc();
+        self.reloads.with(&[result]).inc();
     }
 
     /// True if whoever gave these may see everything.
@@ -140,7 +139,7 @@ impl Web {
     }
 
     fn count_refused(&self, reason: &str) {
-        self.refused.with_label_values(&[reason]).inc();
+        self.refused.with(&[reason]).inc();
     }
 
     fn now(&self) -> u64 {
