@@ -50,6 +50,12 @@ impl App {
             Refusal::unavailable("this daemon keeps no archive: start it with --state DIR, and ask again")
         })
     }
+
+    /// Counts an answer, and gives it.
+    pub(crate) fn counted(&self, path: CountedPath, response: Response) -> Response {
+        self.exposition.own().count_request(path, response.status());
+        response
+    }
 }
 
 /// All paths. What is in memory is answered at once; what looks into the archive has a limit of its own.
@@ -96,9 +102,7 @@ async fn method_not_allowed() -> Refusal {
 
 async fn count(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = CountedPath::of(request.uri().path());
-    let response = next.run(request).await;
-    app.exposition.own().count_request(path, response.status());
-    response
+    app.counted(path, next.run(request).await)
 }
 
 /// The newest exposition, with what the layers do for other paths.
@@ -106,23 +110,16 @@ async fn metrics(State(app): State<Arc<App>>, request: Request) -> Response {
     let headers = request.headers();
     let length = text_of(headers, &CONTENT_LENGTH).parse::<usize>();
     let response = if length.is_ok_and(|length| length > MAX_BODY) {
-        StatusCode::PAYLOAD_TOO_LARGE.into_response()
+        Refusal::too_large("a scrape needs no body").into_response()
     } else {
         catch_unwind(AssertUnwindSafe(|| exposition(&app, headers)))
             .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
     };
-    app.exposition
-        .own()
-        .count_request(CountedPath::METRICS, response.status());
-    response
+    app.counted(CountedPath::METRICS, response)
 }
 
 async fn no_metrics(State(app): State<Arc<App>>) -> Response {
-    let response = method_not_allowed().await.into_response();
-    app.exposition
-        .own()
-        .count_request(CountedPath::METRICS, response.status());
-    response
+    app.counted(CountedPath::METRICS, method_not_allowed().await.into_response())
 }
 
 fn exposition(app: &App, headers: &HeaderMap) -> Response {

@@ -17,14 +17,10 @@ pub(crate) async fn guard(
     next: Next,
 ) -> Response {
     let path = CountedPath::of(request.uri().path());
-    let refuse = |response: Response| {
-        app.exposition.own().count_request(path, response.status());
-        response
-    };
     let settings = web.settings().await;
     if !settings.is_within_rate(web.now()) {
         let why = "too many requests (rate_limit of the web configuration)\n";
-        return refuse((StatusCode::TOO_MANY_REQUESTS, why).into_response());
+        return app.counted(path, (StatusCode::TOO_MANY_REQUESTS, why).into_response());
     }
     let given = request
         .headers()
@@ -33,7 +29,7 @@ pub(crate) async fn guard(
     let mut response = if web.admits(&settings, given).await {
         next.run(request).await
     } else {
-        refuse(unauthorized())
+        app.counted(path, unauthorized())
     };
     for (name, value) in settings.headers() {
         response.headers_mut().insert(name, value.clone());
