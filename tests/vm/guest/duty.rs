@@ -61,7 +61,8 @@ fn a_driver_that_became_slow_is_read_more_rarely() {
     ));
     sleep(12);
     let usual = daemon.scrape();
-    steer("mlx5_0 !stall_eth_ms 20;mlx5_0 !stall_hw_ms 50");
+    // Well above what a read takes under emulation, on a bad day 13 ms.
+    steer("mlx5_0 !stall_eth_ms 40;mlx5_0 !stall_hw_ms 50");
     // A cost is believed within some 24 reads.
     sleep(25);
     let [rtnl, rdma] = shares(&daemon);
@@ -79,7 +80,7 @@ fn a_driver_that_became_slow_is_read_more_rarely() {
     }
     // One read more or less at the ends of the span.
     assert!(
-        rtnl <= RTNL + 100.0 * 0.024 / SPAN as f64,
+        rtnl <= RTNL + 100.0 * 0.044 / SPAN as f64,
         "{rtnl} % of the time under rtnl"
     );
     assert!(
