@@ -6,7 +6,7 @@ use model::SourceKind;
 use std::ops::Range;
 
 /// One column of a quantity, and how often it counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) column: usize,
     pub(crate) weight: u64,

@@ -18,7 +18,8 @@ pub(crate) struct Own {
     scrapes: IntCounter,
     archivist: Option<Arc<Archivist>>,
     process: Option<Process>,
-    of_process: Vec<Told>,
+    of_archive: Vec<Told<News>>,
+    of_process: Vec<Told<OfProcess>>,
     /// When the process started, as a Unix time.
     started: f64,
 }
@@ -68,6 +69,7 @@ impl Own {
             scrapes: scrapes.with(&[]),
             archivist,
             process: Process::own(),
+            of_archive: told_of_archive(),
             of_process: told_of_process(),
             started,
         };
@@ -103,119 +105,135 @@ impl Own {
             family.write(format, out);
         }
         if let Some(archivist) = &self.archivist {
-            write_archive(format, &archivist.news(), out);
+            write_all(&self.of_archive, format, &archivist.news(), out);
         }
         if let Some(usage) = self.process.as_ref().and_then(Process::usage) {
-            for told in &self.of_process {
-                told.write(format, &usage, self.started, out);
-            }
+            write_all(&self.of_process, format, &(usage, self.started), out);
         }
     }
 }
 
-/// How the archive is doing.
-fn write_archive(format: Format, news: &News, out: &mut String) {
-    let status = &news.status;
-    let bytes = status.row_bytes + status.record_bytes + status.pin_bytes;
-    let paused = matches!(status.state, archive::State::Paused(_));
-    let oldest = news.oldest.map(|nanoseconds| nanoseconds as f64 / 1e9);
-    let values = [
-        ("archive_bytes", Some(bytes as f64)),
-        ("archive_oldest_seconds", oldest),
-        ("archive_paused", Some(f64::from(u8::from(paused)))),
-        ("archive_rows", Some(status.rows as f64)),
-        ("archive_lost_rows", Some(status.lost_rows as f64)),
-        ("archive_damages", Some(news.damages as f64)),
-        ("archive_write_errors", Some(news.failures as f64)),
-    ];
-    for (name, value) in values {
-        let (Some(family), Some(value)) = (catalog::family(name), value) else {
-            continue;
-        };
-        let name = format!("{}{name}", text::PREFIX);
-        text::header(format, &name, family.kind, family.unit, family.help, out);
-        text::prefix(&name, text::suffix(family.kind), [], out);
-        Number::Float(value).write(out);
-        out.push('\n');
-    }
-}
-
-/// A value of the process, given when it started as a Unix time.
-type Value = fn(&Usage, f64) -> Option<Number>;
-
-/// A line about the process, written but for its value.
-struct Told {
+/// A line about `T`, written but for its value.
+struct Told<T> {
     headers: Headers,
     prefix: String,
-    value: Value,
+    value: fn(&T) -> Option<Number>,
 }
 
-impl Told {
-    fn of(name: &str, kind: FamilyKind, help: &str, value: Value) -> Self {
+impl<T> Told<T> {
+    fn new(name: &str, kind: FamilyKind, unit: &str, help: &str, value: fn(&T) -> Option<Number>) -> Self {
         let mut prefix = String::new();
         text::prefix(name, text::suffix(kind), [], &mut prefix);
         Self {
-            headers: Headers::new(name, kind, "", help),
+            headers: Headers::new(name, kind, unit, help),
             prefix,
             value,
         }
     }
 
-    fn write(&self, format: Format, usage: &Usage, started: f64, out: &mut String) {
-        if let Some(value) = (self.value)(usage, started) {
-            out.push_str(self.headers.of_format(format));
-            out.push_str(&self.prefix);
+    /// Of the catalogue's family of this name.
+    fn of(name: &str, value: fn(&T) -> Option<Number>) -> Self {
+        let family = catalog::family(name).expect("the catalogue has what is told");
+        let name = format!("{}{name}", text::PREFIX);
+        Self::new(&name, family.kind, family.unit, family.help, value)
+    }
+}
+
+fn write_all<T>(all: &[Told<T>], format: Format, of: &T, out: &mut String) {
+    for told in all {
+        if let Some(value) = (told.value)(of) {
+            out.push_str(told.headers.of_format(format));
+            out.push_str(&told.prefix);
             value.write(out);
             out.push('\n');
         }
     }
 }
 
+/// How the archive is doing.
+fn told_of_archive() -> Vec<Told<News>> {
+    vec![
+        Told::of("archive_bytes", |news| {
+            let status = &news.status;
+            let bytes = status.row_bytes + status.record_bytes + status.pin_bytes;
+            Some(Number::Float(bytes as f64))
+        }),
+        Told::of("archive_oldest_seconds", |news| {
+            news.oldest
+                .map(|nanoseconds| Number::Float(nanoseconds as f64 / 1e9))
+        }),
+        Told::of("archive_paused", |news| {
+            let paused = matches!(news.status.state, archive::State::Paused(_));
+            Some(Number::count(paused.into()))
+        }),
+        Told::of("archive_rows", |news| {
+            Some(Number::Float(news.status.rows as f64))
+        }),
+        Told::of("archive_lost_rows", |news| {
+            Some(Number::Float(news.status.lost_rows as f64))
+        }),
+        Told::of("archive_damages", |news| Some(Number::Float(news.damages as f64))),
+        Told::of("archive_write_errors", |news| {
+            Some(Number::Float(news.failures as f64))
+        }),
+    ]
+}
+
+/// The process's figures, and when it started as a Unix time.
+type OfProcess = (Usage, f64);
+
 /// What every exporter tells of its process; the names and sentences are theirs.
-fn told_of_process() -> Vec<Told> {
+fn told_of_process() -> Vec<Told<OfProcess>> {
     use FamilyKind::{Counter, Gauge};
     vec![
-        Told::of(
+        Told::new(
             "process_cpu_seconds",
             Counter,
+            "",
             "Total user and system CPU time spent in seconds.",
-            |usage, _| u64::try_from(usage.cpu.as_nanos()).ok().map(Number::nanoseconds),
+            |(usage, _)| u64::try_from(usage.cpu.as_nanos()).ok().map(Number::nanoseconds),
         ),
-        Told::of(
+        Told::new(
             "process_max_fds",
             Gauge,
+            "",
             "Maximum number of open file descriptors.",
-            |usage, _| usage.most_open_files.map(Number::count),
+            |(usage, _)| usage.most_open_files.map(Number::count),
         ),
-        Told::of(
+        Told::new(
             "process_open_fds",
             Gauge,
+            "",
             "Number of open file descriptors.",
-            |usage, _| usage.open_files.map(Number::count),
+            |(usage, _)| usage.open_files.map(Number::count),
         ),
-        Told::of(
+        Told::new(
             "process_resident_memory_bytes",
             Gauge,
+            "",
             "Resident memory size in bytes.",
-            |usage, _| Some(Number::count(usage.resident_bytes)),
+            |(usage, _)| Some(Number::count(usage.resident_bytes)),
         ),
-        Told::of(
+        Told::new(
             "process_start_time_seconds",
             Gauge,
+            "",
             "Start time of the process since unix epoch in seconds.",
-            |_, started| Some(Number::Float(started)),
+            |(_, started)| Some(Number::Float(*started)),
         ),
-        Told::of(
+        Told::new(
             "process_threads",
             Gauge,
+            "",
             "Number of OS threads in the process.",
-            |usage, _| Some(Number::count(usage.threads)),
+            |(usage, _)| Some(Number::count(usage.threads)),
         ),
-        Told::of(
+        Told::new(
             "process_virtual_memory_bytes",
             Gauge,
+            "",
             "Virtual memory size in bytes.",
-            |usage, _| Some(Number::count(usage.virtual_bytes)),
+            |(usage, _)| Some(Number::count(usage.virtual_bytes)),
         ),
     ]
 }
