@@ -204,9 +204,14 @@ fn the_link_has_no_row_without_its_carrier() {
     for (errno, word) in ERRNOS {
         for name in ["flags", "operstate"] {
             let mut files = with(&SOURCES[3], &file("1\n"), &file("1\n"));
+            files.put("class/net/rail0/operstate", file("down\n"));
             files.put(&format!("class/net/rail0/{name}"), fault(errno));
             assert_eq!(read(files, SourceKind::Link), Err(word), "{name}");
         }
+        // What is up needs no flags to be up.
+        let mut files = with(&SOURCES[3], &file("1\n"), &file("1\n"));
+        files.put("class/net/rail0/flags", fault(errno));
+        assert_eq!(read(files, SourceKind::Link), Ok(vec![1, 1, 1]), "{word}");
     }
 }
 

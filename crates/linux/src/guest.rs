@@ -7,7 +7,7 @@
 use crate::ethtool::Interface;
 use crate::netlink::{ANSWER, Request, Socket};
 use crate::netns::{self, attempt, ip, port, run};
-use crate::{Context, changes, dcb, ethtool, settings};
+use crate::{Context, changes, dcb, ethtool, link, settings};
 use model::{ABSENT, Change, Opened, Port, Read, Source};
 use neli::consts::socket::NlFamily;
 use std::collections::BTreeMap;
@@ -396,6 +396,34 @@ fn dcb_and_links_are_told() {
     steer("plug 1");
     ip("link set rail1 up");
     while !told().contains(&Change::Devices) {}
+}
+
+#[test]
+#[ignore = "needs the guest of tests/vm"]
+fn the_link_is_what_its_files_say() {
+    let mut source = active(link::open(&ctx(), &rail(0)));
+    let counts = ["carrier_up_count", "carrier_down_count"];
+    let told = counts.map(|name| {
+        move || {
+            let text = fs::read_to_string(format!("/sys/class/net/rail0/{name}")).unwrap();
+            text.trim_end().parse::<u64>().unwrap()
+        }
+    });
+    let mut seen = Vec::new();
+    for carrier in [1, 0, 1, 0, 1] {
+        steer(&format!("mlx5_0 !carrier {carrier}"));
+        let row = row(&mut *source);
+        assert_eq!(counts.map(|name| row[name]), told.each_ref().map(|told| told()));
+        seen.push(row["carrier_down_count"]);
+    }
+    assert_eq!(seen[4], seen[0] + 2, "{seen:?}");
+    ip("link set rail0 down");
+    let down = row(&mut *source);
+    ip("link set rail0 up");
+    assert_eq!(
+        down["carrier"], ABSENT,
+        "nobody knows of a netdev that is taken down"
+    );
 }
 
 #[test]

@@ -150,7 +150,9 @@ impl Tree {
     pub(crate) fn file(&self, path: &str) -> Result<File, Why> {
         let content = match &self.store {
             Store::Directory { descriptor, .. } => open_file(descriptor, path).map(Content::Kernel),
-            Store::Recorded(files) => recorded(files, path).map(Content::Recorded),
+            Store::Recorded(files) => {
+                recorded(files, path).map(|recorded| Content::Recorded(Box::new(recorded)))
+            }
         };
         Ok(File {
             content: content.map_err(|errno| self.why(errno, path))?,
@@ -301,7 +303,58 @@ pub(crate) struct File {
 #[derive(Debug)]
 enum Content {
     Kernel(OwnedFd),
-    Recorded(Result<Box<[u8]>, Errno>),
+    // Boxed, since nearly all are of the other kind and many of them are read in one go.
+    Recorded(Box<Recorded>),
+}
+
+/// What a capture has of a file.
+type Recorded = Result<Box<[u8]>, Errno>;
+
+impl Content {
+    fn read<'a>(&self, content: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+        match self {
+            Self::Kernel(descriptor) => read_whole(descriptor, content),
+            Self::Recorded(recorded) => copy_whole(recorded, content),
+        }
+    }
+
+    fn parse<T>(&self, parse: impl FnOnce(&[u8]) -> Result<T, NotANumber>) -> Result<T, Fault> {
+        Ok(parse(self.read(&mut [0; NUMBER])?)?)
+    }
+}
+
+/// Files of a number each that are read in one go. Their descriptors lie together: between two rounds the caches go to
+/// others, and a name beside each descriptor doubled the lines that had to be fetched.
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    contents: Box<[Content]>,
+    names: Box<[Box<str>]>,
+}
+
+impl FromIterator<File> for Numbers {
+    fn from_iter<I: IntoIterator<Item = File>>(files: I) -> Self {
+        let (contents, names): (Vec<_>, Vec<_>) =
+            files.into_iter().map(|file| (file.content, file.name)).unzip();
+        Self {
+            contents: contents.into(),
+            names: names.into(),
+        }
+    }
+}
+
+impl Numbers {
+    /// The number that is now in the file of that place.
+    ///
+    /// # Errors
+    /// As for [`File::number`].
+    pub(crate) fn number(&self, at: usize) -> Result<u64, Fault> {
+        self.contents[at].parse(decimal)
+    }
+
+    /// The fault, met at the file of that place.
+    pub(crate) fn why(&self, at: usize, fault: Fault) -> Why {
+        fault.at(&self.names[at])
+    }
 }
 
 impl File {
@@ -318,7 +371,7 @@ impl File {
     /// # Errors
     /// As for [`Self::number`].
     pub(crate) fn parse<T>(&self, parse: impl FnOnce(&[u8]) -> Result<T, NotANumber>) -> Result<T, Fault> {
-        Ok(parse(self.read(&mut [0; NUMBER])?)?)
+        self.content.parse(parse)
     }
 
     /// The same of a file with a table of counters.
@@ -329,14 +382,7 @@ impl File {
         &self,
         parse: impl FnOnce(&[u8]) -> Result<T, NotANumber>,
     ) -> Result<T, Fault> {
-        Ok(parse(self.read(&mut [0; TABLE])?)?)
-    }
-
-    fn read<'a>(&self, content: &'a mut [u8]) -> Result<&'a [u8], Errno> {
-        match &self.content {
-            Content::Kernel(descriptor) => read_whole(descriptor, content),
-            Content::Recorded(recorded) => copy_whole(recorded, content),
-        }
+        Ok(parse(self.content.read(&mut [0; TABLE])?)?)
     }
 
     /// The fault, met at this file.
@@ -378,7 +424,7 @@ fn read_whole<'a>(descriptor: &OwnedFd, content: &'a mut [u8]) -> Result<&'a [u8
 }
 
 /// The same of what was recorded.
-fn copy_whole<'a>(recorded: &Result<Box<[u8]>, Errno>, content: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+fn copy_whole<'a>(recorded: &Recorded, content: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     let recorded = recorded.as_ref().map_err(|errno| *errno)?;
     if recorded.len() >= content.len() {
         return Err(Errno::FBIG);
@@ -410,7 +456,7 @@ fn open_file(directory: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
 }
 
 /// A recorded file. It can be opened even if the kernel refused to read it, as on the machine.
-fn recorded(files: &Files, path: &str) -> Result<Result<Box<[u8]>, Errno>, Errno> {
+fn recorded(files: &Files, path: &str) -> Result<Recorded, Errno> {
     match files.read(path) {
         Ok(content) => Ok(Ok(content.into())),
         Err(Miss::Errno(errno)) => Ok(Err(Errno::from_raw_os_error(errno))),

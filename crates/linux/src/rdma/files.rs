@@ -1,7 +1,7 @@
 //! A directory of counters, one to a file.
 
 use crate::clock;
-use crate::tree::{Fault, File, Tree};
+use crate::tree::{Fault, Numbers, Tree};
 use model::{ABSENT, Column, Port, Read, Schema, Source, SourceKind, Why};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -27,13 +27,17 @@ pub(super) struct Kept<'a> {
 /// less than all counters otherwise). So the first file comes first and the rest follow at once.
 pub(super) struct Files {
     schema: Arc<Schema>,
-    counters: Box<[Counter]>,
+    counters: Numbers,
+    /// Those that are left alone.
+    failed: Vec<Failed>,
     rest: Duration,
 }
 
-struct Counter {
-    file: File,
-    failed: Option<(Fault, Instant)>,
+/// A counter that could not be read.
+struct Failed {
+    at: usize,
+    fault: Fault,
+    since: Instant,
 }
 
 impl Files {
@@ -61,7 +65,7 @@ impl Files {
         columns.retain(
             |column| match tree.file(&format!("{directory}/{}", column.name)) {
                 Ok(file) => {
-                    counters.push(Counter { file, failed: None });
+                    counters.push(file);
                     true
                 }
                 Err(why) => {
@@ -79,12 +83,13 @@ impl Files {
             source,
             columns: columns.into(),
         };
+        let mut row = vec![ABSENT; counters.len()];
         let mut files = Self {
             schema: Arc::new(schema),
-            counters: counters.into(),
+            counters: counters.into_iter().collect(),
+            failed: Vec::new(),
             rest,
         };
-        let mut row = vec![ABSENT; files.counters.len()];
         match files.read(&mut row) {
             Read::Missing(why) => Err(why),
             Read::Row | Read::SchemaChanged => Ok(files),
@@ -99,15 +104,30 @@ impl Source for Files {
 
     fn read(&mut self, row: &mut [u64]) -> Read {
         let now = clock::now();
+        let Self {
+            counters,
+            failed,
+            rest,
+            ..
+        } = self;
+        failed.retain(|failed| now.saturating_duration_since(failed.since) < *rest);
         let mut any = false;
-        for (cell, counter) in row.iter_mut().zip(&mut self.counters) {
-            match counter.read(now, self.rest) {
+        for (at, cell) in row.iter_mut().enumerate() {
+            *cell = ABSENT;
+            if failed.iter().any(|failed| failed.at == at) {
+                continue;
+            }
+            match counters.number(at) {
                 Ok(value) => {
                     *cell = value;
                     any = true;
                 }
-                Err(gone @ Fault::Errno(Errno::NODEV)) => return Read::Missing(counter.file.why(gone)),
-                Err(_) => *cell = ABSENT,
+                Err(gone @ Fault::Errno(Errno::NODEV)) => return Read::Missing(counters.why(at, gone)),
+                Err(fault) => failed.push(Failed {
+                    at,
+                    fault,
+                    since: now,
+                }),
             }
         }
         if any { Read::Row } else { Read::Missing(self.why()) }
@@ -117,26 +137,10 @@ impl Source for Files {
 impl Files {
     /// Why no file could be read: what the first of them says.
     fn why(&self) -> Why {
-        let failed = self
-            .counters
-            .iter()
-            .find_map(|counter| Some((counter, counter.failed?.0)));
-        failed.map_or_else(
+        let first = self.failed.iter().min_by_key(|failed| failed.at);
+        first.map_or_else(
             || Why::new(NONE, "there is no counter"),
-            |(counter, fault)| counter.file.why(fault),
+            |first| self.counters.why(first.at, first.fault),
         )
-    }
-}
-
-impl Counter {
-    fn read(&mut self, now: Instant, rest: Duration) -> Result<u64, Fault> {
-        if let Some((fault, since)) = self.failed
-            && now.saturating_duration_since(since) < rest
-        {
-            return Err(fault);
-        }
-        let read = self.file.number();
-        self.failed = read.err().map(|fault| (fault, now));
-        read
     }
 }
