@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A read under way for longer than this is a stall. Firmware answers within milliseconds, and a stall has to be
-/// told within two seconds, by a deriver that may look only once a second.
+/// told within two seconds, by a deriver that looks once a second.
 const STALL: Duration = Duration::from_millis(900);
 /// Values of a source that gave no row for this long, or for three of its intervals if that is longer, are left out:
 /// a counter that stands still because nobody could read it would look like a fabric gone quiet.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The deriver runs once a second at least; when it has not for this long something is wrong with it.
+/// The deriver runs once a second; when it has not for this long something is wrong with it.
 const ASLEEP: Duration = Duration::from_secs(10);
 
 /// All that is known now. Written by the deriver, read by the HTTP handlers.
@@ -257,10 +257,10 @@ impl World {
         }
     }
 
-    /// Takes in all rows since the last time, and looks who hangs and what happens. Gives the interval of the source that
-    /// is read most often, in nanoseconds; zero while some are being opened.
-    pub(super) fn update(&mut self, now: u64) -> u64 {
-        let mut fastest = u64::MAX;
+    /// Takes in all rows since the last time, and looks who hangs and what happens. True while sources are being
+    /// opened.
+    pub(super) fn update(&mut self, now: u64) -> bool {
+        let mut opening = false;
         let shape = |view: &PortView| (view.signals.layouts(), view.pfc_mask());
         // Before ports settle: a page may have been laid out meanwhile, without the series that they then have.
         let before: Vec<_> = self.ports.values().map(shape).collect();
@@ -282,11 +282,11 @@ impl World {
                 if source.watch_freshness(self.clock, now) {
                     view.signals.set_fresh(*kind, source.fresh);
                 }
-                fastest = fastest.min(source.interval());
+                opening |= source.interval() == 0;
             }
         }
         self.updated = now;
-        fastest
+        opening
     }
 }
 

@@ -1,6 +1,6 @@
 //! `/metrics`: what the world holds, as text.
 //!
-//! The set of series changes seldom, their values twice a second. So the set is laid out once, with each series'
+//! The set of series changes seldom, their values once a second. So the set is laid out once, with each series'
 //! name and labels written in advance, and an exposition is a walk along it that copies prefixes and prints numbers.
 //! It is made at most once for each change of the values, when the first scraper asks, and shared by all.
 
