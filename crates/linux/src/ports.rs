@@ -11,7 +11,7 @@ mod rdma;
 
 use crate::Context;
 use crate::pci::{self, Gpus};
-use crate::tree::Tree;
+use crate::tree::{Entry, Tree};
 use model::{DeviceId, Gpu, Pci, Port, Why};
 use std::collections::HashSet;
 
@@ -22,25 +22,22 @@ use std::collections::HashSet;
 /// The tree has neither `class/infiniband` nor `class/net`.
 pub(crate) fn list(ctx: &Context, excluded: &dyn Fn(&str) -> bool) -> Result<Vec<Port>, Why> {
     let tree = &*ctx.tree;
-    let excluded = Excluded::find(tree, excluded);
-    let netdevs = netdev::physical(tree, |name| excluded.has("net", name));
-    let devices = tree.list("class/infiniband");
+    let (netdevs, devices) = (objects(tree, "net"), objects(tree, "infiniband"));
     if let (Err(why), Err(_)) = (&netdevs, &devices) {
         let root = tree.root().display();
         let detail =
             format!("{root} has neither class/net nor class/infiniband, so it is no sysfs: correct --sysfs");
         return Err(Why::new(why.reason, detail));
     }
-    let netdevs = netdevs.unwrap_or_default();
+    let (netdevs, devices) = (netdevs.unwrap_or_default(), devices.unwrap_or_default());
+    let excluded = Excluded::find([&netdevs, &devices], excluded);
+    let netdevs = netdev::physical(tree, netdevs.iter().filter(|netdev| !excluded.has(netdev)));
     let gpus = Gpus::find(tree);
     let mut ports = Vec::new();
     let indexes = rdma::indexes(ctx);
-    for device in devices.unwrap_or_default() {
-        if excluded.has("infiniband", &device.name) {
-            continue;
-        }
+    for device in devices.iter().filter(|device| !excluded.has(device)) {
         let index = indexes.get(&device.name).copied();
-        ports.extend(rdma::ports(tree, &gpus, &netdevs, &device.name, index));
+        ports.extend(rdma::ports(tree, &gpus, &netdevs, device, index));
     }
     let with_rdma: HashSet<&str> = ports.iter().filter_map(|found| found.path.as_deref()).collect();
     let bound: HashSet<&str> = ports
@@ -56,54 +53,59 @@ pub(crate) fn list(ctx: &Context, excluded: &dyn Fn(&str) -> bool) -> Result<Vec
     Ok(in_order(distinct(ports)))
 }
 
+/// A kernel object of a class.
+struct Object {
+    name: String,
+    /// Its device, below `devices/`; none of what has no hardware.
+    device: Option<String>,
+}
+
+/// The objects of a class, by name. Nothing of theirs is opened; where their links lead is looked up.
+fn objects(tree: &Tree, class: &str) -> Result<Vec<Object>, Why> {
+    let entries = tree.list(&format!("class/{class}"))?;
+    let object = |Entry { name, .. }| Object {
+        device: tree.resolve(&format!("class/{class}/{name}/device")).ok(),
+        name,
+    };
+    Ok(entries.into_iter().map(object).collect())
+}
+
 /// What is to be left alone, by what can be known without opening anything: names, and where links lead.
 struct Excluded<'a> {
-    tree: &'a Tree,
     name: &'a dyn Fn(&str) -> bool,
     /// Functions with an excluded netdev, or RDMA device, and none that is not: all that is on them goes with it.
-    functions: HashSet<String>,
+    functions: HashSet<&'a str>,
 }
 
 impl<'a> Excluded<'a> {
-    fn find(tree: &'a Tree, name: &'a dyn Fn(&str) -> bool) -> Self {
+    fn find(classes: [&'a Vec<Object>; 2], name: &'a dyn Fn(&str) -> bool) -> Self {
         let mut functions = HashSet::new();
-        for class in ["net", "infiniband"] {
+        for objects in classes {
             let (mut excluded, mut kept) = (HashSet::new(), HashSet::new());
-            for object in tree.list(&format!("class/{class}")).unwrap_or_default() {
-                if let Some(path) = device_of(tree, class, &object.name) {
-                    let of = if name(&object.name) {
-                        &mut excluded
-                    } else {
-                        &mut kept
-                    };
-                    of.insert(path);
-                }
+            for object in objects {
+                let of = if name(&object.name) {
+                    &mut excluded
+                } else {
+                    &mut kept
+                };
+                of.extend(object.device.as_deref());
             }
-            functions.extend(excluded.difference(&kept).cloned());
+            functions.extend(excluded.difference(&kept));
         }
-        Self {
-            tree,
-            name,
-            functions,
-        }
+        Self { name, functions }
     }
 
-    fn has(&self, class: &str, object: &str) -> bool {
-        let device = device_of(self.tree, class, object);
+    fn has(&self, object: &Object) -> bool {
         let by_device =
-            |path: String| self.functions.contains(&path) || pci::address(&path).is_some_and(self.name);
-        (self.name)(object) || device.is_some_and(by_device)
+            |path: &str| self.functions.contains(path) || pci::address(path).is_some_and(self.name);
+        (self.name)(&object.name) || object.device.as_deref().is_some_and(by_device)
     }
-}
-
-fn device_of(tree: &Tree, class: &str, object: &str) -> Option<String> {
-    tree.resolve(&format!("class/{class}/{object}/device")).ok()
 }
 
 /// Name and index of the netdevs with hardware behind them.
 pub(crate) fn physical_names(tree: &Tree) -> Vec<(String, u32)> {
-    let netdevs = netdev::physical(tree, |_| false).unwrap_or_default();
-    netdevs
+    let netdevs = objects(tree, "net").unwrap_or_default();
+    netdev::physical(tree, netdevs.iter())
         .into_iter()
         .map(|netdev| (netdev.name, netdev.ifindex))
         .collect()

@@ -1,10 +1,10 @@
 //! Netdevs with hardware behind them.
 
-use super::{Found, Place, driver};
+use super::{Found, Object, Place, driver};
 use crate::number::decimal;
 use crate::pci::{self, Gpus};
 use crate::tree::Tree;
-use model::{DeviceId, LinkLayer, Port, PortId, Why};
+use model::{DeviceId, LinkLayer, Port, PortId};
 
 /// `ARPHRD_ETHER`, `include/uapi/linux/if_arp.h`.
 const ETHERNET: u64 = 1;
@@ -21,34 +21,27 @@ pub(super) struct Netdev {
     pub dev_port: u32,
 }
 
-/// The Ethernet netdevs with a device, but for the excluded ones, the oldest first: where several share a function, the
+/// Those of these netdevs that are Ethernet and have a device, the oldest first: where several share a function, the
 /// function's own came before its representors.
-///
-/// # Errors
-/// `class/net` cannot be listed.
-pub(super) fn physical(tree: &Tree, excluded: impl Fn(&str) -> bool) -> Result<Vec<Netdev>, Why> {
-    let entries = tree.list("class/net")?;
-    let mut netdevs: Vec<_> = entries
-        .into_iter()
-        .filter(|entry| !excluded(&entry.name))
-        .filter_map(|entry| read(tree, entry.name))
-        .collect();
+pub(super) fn physical<'a>(tree: &Tree, netdevs: impl Iterator<Item = &'a Object>) -> Vec<Netdev> {
+    let mut netdevs: Vec<_> = netdevs.filter_map(|netdev| read(tree, netdev)).collect();
     netdevs.sort_by_key(|netdev| netdev.ifindex);
-    Ok(netdevs)
+    netdevs
 }
 
-fn read(tree: &Tree, name: String) -> Option<Netdev> {
-    let path = tree.resolve(&format!("class/net/{name}/device")).ok()?;
+fn read(tree: &Tree, netdev: &Object) -> Option<Netdev> {
+    let Object { name, device } = netdev;
+    let path = device.clone()?;
     let number = |file| tree.number(&format!("class/net/{name}/{file}"), decimal).ok();
     if number("type")? != ETHERNET || tree.exists(&format!("class/net/{name}/phy80211")) {
         return None;
     }
-    let ifindex = ifindex(tree, &name)?;
+    let ifindex = ifindex(tree, name)?;
     let dev_port = number("dev_port")
         .and_then(|port| port.try_into().ok())
         .unwrap_or(0);
     Some(Netdev {
-        name,
+        name: name.clone(),
         ifindex,
         path,
         dev_port,

@@ -1,7 +1,7 @@
 //! Ports of RDMA devices.
 
 use super::netdev::{self, Netdev};
-use super::{Found, Place, driver, gids};
+use super::{Found, Object, Place, driver, gids};
 use crate::Context;
 use crate::link::Carrier;
 use crate::pci::{self, Gpus};
@@ -40,15 +40,16 @@ struct Device<'a> {
     place: Place,
 }
 
-/// The ports of the device `name`. One that cannot be read costs itself alone.
+/// The ports of a device. One that cannot be read costs itself alone.
 pub(super) fn ports(
     tree: &Tree,
     gpus: &Gpus,
     netdevs: &[Netdev],
-    name: &str,
+    object: &Object,
     index: Option<u32>,
 ) -> Vec<Found> {
-    let device = Device::read(tree, gpus, name, index);
+    let name = &object.name;
+    let device = Device::read(tree, gpus, object, index);
     let ports = tree
         .list(&format!("class/infiniband/{name}/ports"))
         .unwrap_or_else(|why| {
@@ -64,7 +65,8 @@ pub(super) fn ports(
 }
 
 impl<'a> Device<'a> {
-    fn read(tree: &Tree, gpus: &Gpus, name: &'a str, index: Option<u32>) -> Self {
+    fn read(tree: &Tree, gpus: &Gpus, object: &'a Object, index: Option<u32>) -> Self {
+        let name = &object.name;
         let text = |file| {
             let text = tree.read_string(&format!("class/infiniband/{name}/{file}")).ok();
             text.filter(|text| !text.is_empty())
@@ -82,7 +84,7 @@ impl<'a> Device<'a> {
         };
         let path = match software {
             Some(_) => None,
-            None => tree.resolve(&format!("class/infiniband/{name}/device")).ok(),
+            None => object.device.clone(),
         };
         let place = path
             .as_deref()
