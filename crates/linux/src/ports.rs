@@ -30,7 +30,7 @@ pub(crate) fn list(ctx: &Context, excluded: &dyn Fn(&str) -> bool) -> Result<Vec
         return Err(Why::new(why.reason, detail));
     }
     let (netdevs, devices) = (netdevs.unwrap_or_default(), devices.unwrap_or_default());
-    let excluded = Excluded::find([&netdevs, &devices], excluded);
+    let excluded = Excluded::find([&netdevs[..], &devices], excluded);
     let netdevs = netdev::physical(tree, netdevs.iter().filter(|netdev| !excluded.has(netdev)));
     let gpus = Gpus::find(tree);
     let mut ports = Vec::new();
@@ -78,7 +78,7 @@ struct Excluded<'a> {
 }
 
 impl<'a> Excluded<'a> {
-    fn find(classes: [&'a Vec<Object>; 2], name: &'a dyn Fn(&str) -> bool) -> Self {
+    fn find(classes: [&'a [Object]; 2], name: &'a dyn Fn(&str) -> bool) -> Self {
         let mut functions = HashSet::new();
         for objects in classes {
             let (mut excluded, mut kept) = (HashSet::new(), HashSet::new());

@@ -25,9 +25,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 const READY_POLL: Duration = Duration::from_millis(50);
 /// The archive's folder in the directory of the daemon's state.
 pub(super) const ARCHIVE: &str = "archive";
-/// How long each of the last things to do may take at the end: changing back what was changed at the devices, writing the
-/// last rows, telling whoever would wait for ever.
+/// How long each of the last things to do may take at the end: writing the last rows, telling whoever would wait for ever.
 const LAST_WORD: Duration = Duration::from_millis(700);
+/// How long it may take to change back what was changed at the devices, which is a few commands to the firmware of one after
+/// the other. With the last words the daemon still ends within two seconds.
+const CHANGE_BACK: Duration = Duration::from_millis(1200);
 
 /// What `run` and `demo` have in common.
 pub(super) struct Daemon {
@@ -271,7 +273,7 @@ fn prepare_state(directory: Option<&Path>) -> Result<(), Failure> {
 /// Waits until the lanes have changed back what they changed at the devices.
 async fn change_back(app: &App) {
     app.agent.end();
-    if !comes_true(|| app.agent.has_ended()).await {
+    if !comes_true(CHANGE_BACK, || app.agent.has_ended()).await {
         tracing::warn!("a device does not answer; its optional counters may stay switched on");
     }
 }
@@ -280,7 +282,7 @@ async fn change_back(app: &App) {
 async fn close(archivist: Option<&Archivist>) {
     let Some(archivist) = archivist else { return };
     archivist.end();
-    if !comes_true(|| archivist.has_ended()).await {
+    if !comes_true(LAST_WORD, || archivist.has_ended()).await {
         tracing::warn!("the disk does not answer; the last rows may not be in the archive");
     }
 }
@@ -296,13 +298,13 @@ async fn tell_the_end(pushing: Option<Pushing>) {
 }
 
 /// Waits until this is true, but not for long: the process is ending.
-async fn comes_true(is_true: impl Fn() -> bool) -> bool {
+async fn comes_true(limit: Duration, is_true: impl Fn() -> bool) -> bool {
     let wait = async {
         while !is_true() {
             tokio::time::sleep(READY_POLL).await;
         }
     };
-    tokio::time::timeout(LAST_WORD, wait).await.is_ok()
+    tokio::time::timeout(limit, wait).await.is_ok()
 }
 
 /// Tells the service manager when everything that can be sampled is being sampled.
