@@ -150,9 +150,7 @@ impl Tree {
     pub(crate) fn file(&self, path: &str) -> Result<File, Why> {
         let content = match &self.store {
             Store::Directory { descriptor, .. } => open_file(descriptor, path).map(Content::Kernel),
-            Store::Recorded(files) => {
-                recorded(files, path).map(|recorded| Content::Recorded(Box::new(recorded)))
-            }
+            Store::Recorded(files) => recorded(files, path).map(Content::Recorded),
         };
         Ok(File {
             content: content.map_err(|errno| self.why(errno, path))?,
@@ -303,8 +301,7 @@ pub(crate) struct File {
 #[derive(Debug)]
 enum Content {
     Kernel(OwnedFd),
-    // Boxed, since nearly all are of the other kind and many of them are read in one go.
-    Recorded(Box<Recorded>),
+    Recorded(Recorded),
 }
 
 /// What a capture has of a file.
@@ -325,20 +322,25 @@ impl Content {
 
 /// Files of a number each that are read in one go. Their descriptors lie together: between two rounds the caches go to
 /// others, and a name beside each descriptor doubled the lines that had to be fetched.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Numbers {
-    contents: Box<[Content]>,
-    names: Box<[Box<str>]>,
+    // Files of one tree are all of one kind: one of the two lists is empty.
+    descriptors: Vec<OwnedFd>,
+    recorded: Vec<Recorded>,
+    names: Vec<Box<str>>,
 }
 
 impl FromIterator<File> for Numbers {
     fn from_iter<I: IntoIterator<Item = File>>(files: I) -> Self {
-        let (contents, names): (Vec<_>, Vec<_>) =
-            files.into_iter().map(|file| (file.content, file.name)).unzip();
-        Self {
-            contents: contents.into(),
-            names: names.into(),
+        let mut numbers = Self::default();
+        for File { content, name } in files {
+            match content {
+                Content::Kernel(descriptor) => numbers.descriptors.push(descriptor),
+                Content::Recorded(recorded) => numbers.recorded.push(recorded),
+            }
+            numbers.names.push(name);
         }
+        numbers
     }
 }
 
@@ -348,7 +350,12 @@ impl Numbers {
     /// # Errors
     /// As for [`File::number`].
     pub(crate) fn number(&self, at: usize) -> Result<u64, Fault> {
-        self.contents[at].parse(decimal)
+        let mut content = [0; NUMBER];
+        let content = match self.descriptors.get(at) {
+            Some(descriptor) => read_whole(descriptor, &mut content),
+            None => copy_whole(&self.recorded[at], &mut content),
+        };
+        Ok(decimal(content?)?)
     }
 
     /// The fault, met at the file of that place.

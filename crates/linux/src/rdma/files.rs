@@ -103,14 +103,13 @@ impl Source for Files {
     }
 
     fn read(&mut self, row: &mut [u64]) -> Read {
-        let now = clock::now();
         let Self {
             counters,
             failed,
             rest,
             ..
         } = self;
-        failed.retain(|failed| now.saturating_duration_since(failed.since) < *rest);
+        failed.retain(|failed| failed.since.elapsed() < *rest);
         let mut any = false;
         for (at, cell) in row.iter_mut().enumerate() {
             *cell = ABSENT;
@@ -126,7 +125,7 @@ impl Source for Files {
                 Err(fault) => failed.push(Failed {
                     at,
                     fault,
-                    since: now,
+                    since: clock::now(),
                 }),
             }
         }

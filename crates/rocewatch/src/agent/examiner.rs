@@ -130,15 +130,12 @@ impl Examiner {
     }
 
     fn look(&self, known: Option<Known>, earlier: &BTreeMap<PortId, Look>, now: u64) -> Known {
-        let (ports, state) = {
-            let world = self.lock();
-            let ports: Vec<Port> = world.ports().map(|view| Port::clone(&view.port)).collect();
-            (ports, states(&world))
-        };
+        let state = states(&self.lock());
         let is_due = |known: &Known| known.state != state || now.saturating_sub(known.read) >= nanos(HOUR);
         let (known, anew) = match known {
             Some(known) if !is_due(&known) => (known, false),
             _ => {
+                let ports: Vec<Port> = state.iter().map(|state| Port::clone(&state.port)).collect();
                 // Without the lock: the kernel may take its time.
                 let setup = self.host.setup(&ports);
                 (

@@ -97,6 +97,8 @@ impl Handle {
 /// What the thread that has it owns.
 pub(super) struct Lane {
     tools: Tools,
+    /// When the first of the jobs is due.
+    due: u64,
     jobs: Vec<Job>,
     restraint: Restraint,
     commands: Receiver<Command>,
@@ -150,6 +152,7 @@ impl Lane {
             rope: Rope(Arc::clone(&bell)),
         };
         let lane = Self {
+            due: u64::MAX,
             jobs: Vec::new(),
             restraint: Restraint::new(tools.clock.now()),
             tools,
@@ -167,10 +170,7 @@ impl Lane {
 
     /// When there is something to do next.
     pub(super) fn due(&self) -> u64 {
-        if self.bell.rung.load(Acquire) {
-            return 0;
-        }
-        self.jobs.iter().map(|job| job.due).min().unwrap_or(u64::MAX)
+        if self.bell.rung.load(Acquire) { 0 } else { self.due }
     }
 
     /// The clock that it goes by.
@@ -185,6 +185,7 @@ impl Lane {
             return false;
         }
         self.do_one();
+        self.due = self.jobs.iter().map(|job| job.due).min().unwrap_or(u64::MAX);
         true
     }
 
@@ -239,18 +240,18 @@ impl Lane {
         let Some(at) = (0..jobs.len()).min_by_key(|at| jobs[*at].due) else {
             return;
         };
-        if jobs[at].due > tools.clock.now() {
+        let began = tools.clock.now();
+        if jobs[at].due > began {
             return;
         }
-        match jobs[at].state {
-            JobState::Open { .. } => tools.read(&mut jobs[at]),
-            _ => tools.open(&mut jobs[at]),
-        }
+        let ended = match jobs[at].state {
+            JobState::Open { .. } => tools.read(&mut jobs[at], began),
+            _ => tools.open(&mut jobs[at], began),
+        };
         let floor = cadence::floor(jobs.iter().map(|job| &job.cadence), tools.pace.duty);
-        let now = tools.clock.now();
-        jobs[at].plan(now, floor);
+        jobs[at].plan(ended, floor);
         let wanted = jobs[0].cadence.wanted();
-        if restraint.watch(now, floor, wanted) {
+        if restraint.watch(ended, floor, wanted) {
             tools.tell_pace(jobs, floor.max(wanted), wanted);
         }
     }
@@ -271,10 +272,12 @@ impl Tools {
         }));
     }
 
-    fn open(&self, job: &mut Job) {
-        job.health.begin(self.clock.now());
+    /// Gives when it was done.
+    fn open(&self, job: &mut Job, began: u64) -> u64 {
+        job.health.begin(began);
         let opened = self.host.open(&job.port, job.id.source);
-        job.health.end(self.clock.now());
+        let ended = self.clock.now();
+        job.health.end(ended);
         match opened {
             Opened::Active(source) => {
                 job.failures = 0;
@@ -290,6 +293,7 @@ impl Tools {
                 self.close(job, SourceState::Failed(why));
             }
         }
+        ended
     }
 
     /// Opens a new ring for the source's present schema.
@@ -320,12 +324,12 @@ impl Tools {
         });
     }
 
-    fn read(&self, job: &mut Job) {
+    /// Gives when it was done.
+    fn read(&self, job: &mut Job, began: u64) -> u64 {
         let JobState::Open { source, writer, row } = &mut job.state else {
-            return;
+            return began;
         };
         job.unread = false;
-        let began = self.clock.now();
         job.health.begin(began);
         let read = source.read(row);
         let ended = self.clock.now();
@@ -357,6 +361,7 @@ impl Tools {
                 });
             }
         }
+        ended
     }
 
     /// The deriver lives as long as the process; without it there is nobody to tell.

@@ -1,11 +1,14 @@
-//! The threads that lanes are read on: one for all devices that answer at once, one more for each that does not.
+//! The threads that lanes are read on: one for the links and for all devices that answer at once, one more for each that
+//! does not.
 //!
 //! A thread that wakes costs more than the reads it wakes for (`docs/decisions/0008-one-thread-for-quick-devices.md`).
-//! Therefore one thread reads all the devices as long as a round takes no longer than the patience of [`LIMITS`]. It sets
-//! an alarm before each round, which wakes nobody unless it goes off. Then another thread takes over the other lanes, and
-//! the one that the kernel holds keeps the lane that it is in, until that has been quick for a minute again.
+//! Therefore one thread reads all the devices as long as a round takes no longer than the patience of [`LIMITS`]. Before it
+//! waits for a round it sets an alarm for when that should be over, which wakes nobody unless it goes off. Then another
+//! thread takes over the other lanes, and the one that the kernel holds keeps the lane that it is in, until that has been
+//! quick for a minute again.
 
 use super::lane::Lane;
+use crate::clock::Clock;
 use linux::Alarm;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,8 +86,10 @@ struct Bench {
     leader: Thread,
     /// … and how many did before it.
     term: u64,
-    /// The alarm is set: the leader is in a round.
+    /// The leader is in a round.
     in_round: bool,
+    /// When the round begins that the alarm is set for, on the lanes' clock.
+    planned: u64,
     /// Nobody will add a lane: the leader ends when it has none.
     closing: bool,
 }
@@ -105,6 +110,7 @@ impl Readers {
                 leader: std::thread::current(),
                 term: 0,
                 in_round: false,
+                planned: u64::MAX,
                 closing: false,
             }),
             alarm: Alarm::new()?,
@@ -160,38 +166,48 @@ impl Shared {
             if bench.term != term {
                 return None;
             }
-            let Some((at, wait)) = bench.first() else {
-                self.end_round(&mut bench);
+            let Some(at) = bench.first() else {
+                bench.in_round = false;
+                bench.planned = u64::MAX;
                 if bench.closing {
                     self.alarm.set(Duration::ZERO);
                     return None;
                 }
+                self.alarm.clear();
                 drop(bench);
                 std::thread::park();
                 continue;
             };
-            if wait.is_zero() {
-                self.begin_round(&mut bench);
+            let (clock, due) = (bench.lanes[at].clock(), bench.lanes[at].due());
+            let now = clock.now();
+            if due <= now {
+                self.begin_round(&mut bench, now, clock);
                 return Some(bench.lanes.swap_remove(at));
             }
-            self.end_round(&mut bench);
+            let wait = clock.until(due);
+            self.end_round(&mut bench, due, wait);
             drop(bench);
             std::thread::park_timeout(wait);
         }
     }
 
-    fn begin_round(&self, bench: &mut Bench) {
-        if !bench.in_round {
-            bench.in_round = true;
+    /// A round that begins when it was planned has its alarm: to set that anew each time would be one more system call.
+    fn begin_round(&self, bench: &mut Bench, now: u64, clock: Clock) {
+        if bench.in_round {
+            return;
+        }
+        bench.in_round = true;
+        let late = now.checked_sub(bench.planned);
+        if late.is_none_or(|late| late > clock.real(self.limits.patience / 10)) {
             self.alarm.set(self.limits.patience);
         }
     }
 
-    fn end_round(&self, bench: &mut Bench) {
-        if bench.in_round {
-            bench.in_round = false;
-            self.alarm.clear();
-        }
+    /// There is nothing to do for so long. A command may change that: the round that it begins sets the alarm itself.
+    fn end_round(&self, bench: &mut Bench, due: u64, wait: Duration) {
+        bench.in_round = false;
+        bench.planned = due;
+        self.alarm.set(wait + self.limits.patience);
     }
 
     /// Reads a lane that the others cannot wait for, until it can be read with them again.
@@ -247,6 +263,7 @@ impl Shared {
         bench.leader = me;
         bench.term += 1;
         bench.in_round = false;
+        bench.planned = u64::MAX;
         Some(bench.term)
     }
 }
@@ -259,11 +276,9 @@ impl Bench {
         self.leader.unpark();
     }
 
-    /// The lane with something to do first, and how long until then.
-    fn first(&self) -> Option<(usize, Duration)> {
-        let dues = self.lanes.iter().map(Lane::due).enumerate();
-        let (at, due) = dues.min_by_key(|(_, due)| *due)?;
-        Some((at, self.lanes[at].clock().until(due)))
+    /// The lane with something to do first.
+    fn first(&self) -> Option<usize> {
+        (0..self.lanes.len()).min_by_key(|at| self.lanes[*at].due())
     }
 }
 
@@ -272,7 +287,7 @@ mod tests {
     use super::*;
     use crate::agent::lane::{Assignment, Command, Handle, Pace, Tools};
     use crate::agent::{Event, Health, JobId, LaneKind};
-    use crate::clock::Clock;
+    use crate::clock::nanos;
     use crate::config::Config;
     use model::{Changes, DeviceId, Host, Opened, Port, PortId, Read, Schema, Source, SourceKind, Why};
     use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -383,7 +398,7 @@ mod tests {
         }
     }
 
-    /// All devices, each read every 5 ms.
+    /// All devices.
     struct Node {
         board: Arc<Board>,
         lanes: Vec<Handle>,
@@ -395,7 +410,12 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(20);
 
+    /// All devices, each read every 5 ms.
     fn node(patience: Duration, calm: Duration) -> Node {
+        node_read_every(Duration::from_millis(5), patience, calm)
+    }
+
+    fn node_read_every(interval: Duration, patience: Duration, calm: Duration) -> Node {
         let board = Arc::new(Board::default());
         let limits = Limits {
             patience,
@@ -411,7 +431,7 @@ mod tests {
                 host: Arc::new(Held(Arc::clone(&board))),
                 pace: Pace {
                     duty: 1.0,
-                    intervals: [5_000_000; SourceKind::ALL.len()],
+                    intervals: [nanos(interval); SourceKind::ALL.len()],
                     rings: Config::default().rings,
                 },
                 events: sender.clone(),
@@ -490,6 +510,23 @@ mod tests {
             .expect("it is read");
         assert_eq!(own.len(), 1);
         assert!(others.values().all(|threads| !threads.contains(&own[0])));
+        node.end();
+    }
+
+    #[test]
+    fn one_that_hangs_when_no_round_was_planned_holds_up_no_other() {
+        let node = node_read_every(Duration::from_secs(3600), PATIENCE, LIMIT);
+        node.board.wait_until("each was read", |reads| {
+            NAMES.iter().all(|device| reads.done.contains_key(*device))
+        });
+        let [hangs, answers] = ["hangs", "answers"];
+        node.board.change(|reads| reads.held.extend([hangs.to_owned()]));
+        node.lanes[1].send(Command::Add(assignment(hangs)));
+        node.board.wait_until("it hangs", |reads| reads.inside.contains(hangs));
+        node.lanes[0].send(Command::Add(assignment(answers)));
+        node.board
+            .wait_until("the other is read", |reads| reads.done.contains_key(answers));
+        node.hold(&[]);
         node.end();
     }
 

@@ -371,9 +371,12 @@ impl Lanes {
                 self.devices.insert(device.clone(), handle);
                 return;
             }
+            LaneKind::Link => {
+                self.readers.add(lane);
+                Ok(())
+            }
             LaneKind::Rtnl => read_alone("rtnl", lane),
             LaneKind::Module => read_alone("module", lane),
-            LaneKind::Link => read_alone("link", lane),
         };
         match started {
             Ok(()) => self.node.push((kind, handle)),
