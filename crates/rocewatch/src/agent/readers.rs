@@ -522,7 +522,8 @@ mod tests {
         let [hangs, answers] = ["hangs", "answers"];
         node.board.change(|reads| reads.held.extend([hangs.to_owned()]));
         node.lanes[1].send(Command::Add(assignment(hangs)));
-        node.board.wait_until("it hangs", |reads| reads.inside.contains(hangs));
+        node.board
+            .wait_until("it hangs", |reads| reads.inside.contains(hangs));
         node.lanes[0].send(Command::Add(assignment(answers)));
         node.board
             .wait_until("the other is read", |reads| reads.done.contains_key(answers));
